@@ -128,8 +128,9 @@ def _report(registry: Registry) -> dict[str, Any]:
     return {"$schema": draft, "anyOf": [judged, error], "$defs": definitions}
 
 
-# Both belong to layers that have dependencies of their own.
+# These belong to layers that few commands need.
 _TARGETS: Line[Callable[[], dict[str, Any]]] = Line(home="ragcontract.record.target:schema")
+_ENTRY: Line[type[Struct]] = Line(home="ragcontract.history.entry:Entry")
 _LABELS: Line[type[Struct]] = Line(home="ragcontract.judge.calibration_run:LabelRow")
 SCHEMAS: dict[str, Callable[[Registry], dict[str, Any]]] = {
     "golden": lambda registry: json_schema(typed_record(registry)),
@@ -142,6 +143,7 @@ SCHEMAS: dict[str, Callable[[Registry], dict[str, Any]]] = {
     "config": _config,
     "record": lambda _registry: _TARGETS.load()(),
     "report": _report,
+    "history": lambda _registry: json_schema(_ENTRY.load()),
     "diff": lambda _registry: json_schema(DiffReport),
     "comparison": lambda _registry: json_schema(RunComparison),
 }

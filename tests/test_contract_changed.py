@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.builders import golden, run, write_jsonl
-from tests.history import notes, notes_everywhere, returned, stored, with_baseline
 from tests.process import rag_contract, spawn
+from tests.replacing import notes, notes_everywhere, returned, stored, with_baseline
 
 WAIVER = {"reason": "r", "owner": "o", "expires": "2099-01-01"}
 RULES = {"must_rank_at_most": 2, "forbidden_doc_ids": ["x", "y"]}

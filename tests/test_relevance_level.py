@@ -13,8 +13,8 @@ import pytrec_eval
 from ragcontract import InputError, load_golden
 from ragcontract.labelling.labels import Labels, labels_of
 from tests.builders import Row, run, write_jsonl
-from tests.history import notes_everywhere
 from tests.process import rag_contract, spawn
+from tests.replacing import notes_everywhere
 
 NAMES = {
     "mrr": "recip_rank",

@@ -310,3 +310,11 @@ JUDGMENTS = 1_000_000  # judgments; all judgments files of a check; exit code 2
 CALIBRATION = 1 << 20  # bytes; judge-calibration.json; exit code 2
 LABELS = 1_000_000  # labels; a count in judge-calibration.json; exit code 2
 JUDGED_TOKENS = 10**12  # tokens; those that a judgment has used; exit code 2
+
+# History
+ENTRY = 256 << 10  # bytes; an entry of a history; it is not read, and exit code 2 where it is needed
+RESULT_SET = 8 << 20  # bytes; a result set; the run is recorded without one, and cannot be a baseline
+ENTRY_FAILED = 1_000  # queries; those that fail, and those that the baseline excuses, in an entry; left out
+ENTRIES = 10_000  # entries; those of a contract that are read; older ones are not
+ENTRIES_AT_ONCE = 100  # entries; those that are read from a branch in one call; the others follow
+REACHABLE = 300  # commits; those before the checked-out one whose entries can be a baseline; older ones cannot

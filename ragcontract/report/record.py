@@ -24,6 +24,7 @@ from ragcontract.decision.decide import Verdict
 from ragcontract.decision.evaluated import Evaluation
 from ragcontract.decision.gate_report import GateReport, Status
 from ragcontract.decision.policy import QueryStatus
+from ragcontract.report.history_report import HistoryReport
 from ragcontract.report.parts import Count, Inputs, JudgeReport, LabelsReport, ModesReport, PassRateReport, TierReport
 from ragcontract.runs.baseline_file import Tool
 from ragcontract.statistics.means import RepeatsReport
@@ -315,6 +316,7 @@ class Report(Struct, frozen=True, kw_only=True):
     label_notes: Annotated[
         list[Phrase], Meta(description="Whether metrics leave out documents that nobody has judged.")
     ] = []
+    history: Annotated[HistoryReport | UnsetType, Meta(description="Left out if no history is given.")] = UNSET
     source: Provenance | None = None
     summary_line: SummaryLine = field(default="", name="summary")
 

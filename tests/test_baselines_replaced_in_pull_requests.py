@@ -8,8 +8,8 @@ import pytest
 from tests.builders import run
 from tests.github.relayed import HEAD, of_commit, relayed
 from tests.github.standin import Fault, GitHub
-from tests.history import accept, check, made, made_on, notes, returned, with_baseline
 from tests.process import rag_contract
+from tests.replacing import accept, check, made, made_on, notes, returned, with_baseline
 from tests.runner import InProcess
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.builders import Row, golden, run, write_jsonl
-from tests.history import accept, check, made, made_on, notes_everywhere, returned, stored, with_baseline
 from tests.process import files_in, rag_contract
+from tests.replacing import accept, check, made, made_on, notes_everywhere, returned, stored, with_baseline
 from tests.report.markdown.test_gfm import NASTY
 from tests.report.page import Page
 

@@ -1,0 +1,268 @@
+"""The records of the history: an entry, which sums up a check, and its result set, which can serve as a baseline.
+
+An entry is a small JSON document that never changes. Its result set has the queries of the baseline that the run would
+make, one a line, sorted by id; equal result sets are one file, named by its digest. Neither has a text of the
+application or of its documents. Entries are input like any file: their size, nesting, name and fields are checked.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
+from ragcontract.core.metric import Direction, Scale
+from ragcontract.core.numbers import mebibytes
+from ragcontract.core.run import Latency
+from ragcontract.decision.gate_report import Status
+from ragcontract.files.json_lines import UNDECODABLE
+from ragcontract.files.json_text import check_nesting
+from ragcontract.report.record import Provenance
+from ragcontract.runs.baseline_file import StoredHead, Tool
+
+SCHEMA_VERSION: Literal[1] = 1
+DEFAULT_FOLDER = "_default"  # of the contract without a name
+_FOLDER_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,59}")
+_ID = re.compile(r"(\d{4})(\d\d)\d\dT\d{6}Z-([0-9a-f]{12})-([0-9]{1,18}|[0-9a-f]{12})-([0-9]{1,9})")
+_MONTH = re.compile(r"\d{4}-\d\d")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+NO_COMMIT = "0" * 12
+
+Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+Count = Annotated[int, Meta(ge=0)]
+
+
+class Recorded(Provenance, frozen=True, kw_only=True):
+    """Where and how a check ran that was recorded."""
+
+    event: Annotated[str | None, Meta(description="The event that started the CI job, such as push.")] = None
+    run_id: Annotated[
+        Annotated[int, Meta(ge=1)] | None, Meta(description="The workflow run; null outside GitHub Actions.")
+    ] = None
+    run_attempt: Annotated[int, Meta(ge=1)] = 1
+    dirty: Annotated[bool, Meta(description="Files that git tracks were changed, so the commit is not what ran.")] = (
+        False
+    )
+
+
+class Digests(Struct, frozen=True, kw_only=True):
+    """The digests of the files of an input, in order."""
+
+    sha256: list[str]
+
+
+class GoldenDigests(Digests, frozen=True, kw_only=True):
+    """The golden files, and how many queries they have."""
+
+    queries: Count
+    answerable: Count
+
+
+class BaselineDigest(Struct, frozen=True, kw_only=True):
+    """The baseline: a file, or an entry of the history."""
+
+    sha256: str
+    created_at: str | None
+    entry: Annotated[str | None, Meta(description="The id of the entry that was the baseline.")] = None
+
+
+class EntryInputs(Struct, frozen=True, kw_only=True):
+    """The inputs of the check, by their digests."""
+
+    golden: GoldenDigests
+    run: Digests
+    config: Digests | None = None
+    baseline: BaselineDigest | None = None
+
+
+class EntryMetric(Struct, frozen=True, kw_only=True):
+    """The mean of a metric over all queries that have it."""
+
+    label: str
+    value: float | None
+    k: int | None = None
+    better: Direction = "higher"
+    scale: Scale = Scale()
+    status: Status
+
+
+class EntryGate(Struct, frozen=True, kw_only=True):
+    """A limit as it was that day, and what was compared with it."""
+
+    id: str
+    metric: str | None = None
+    kind: str
+    tag: str | None = None
+    limit: float | str | None = None
+    observed: float | None = None
+    now: float | None = None
+    before: float | None = None
+    status: str
+    waived: str | None = None
+
+
+class EntryBroken(Struct, frozen=True, kw_only=True):
+    """How many queries are broken."""
+
+    queries: Count
+    new: Count
+    in_baseline: Count
+
+
+class ResultsFile(Struct, frozen=True, kw_only=True):
+    """The result set: which file, and its size."""
+
+    sha256: Digest
+    queries: Count
+    bytes: Count
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """A recorded check. Unknown fields are ignored."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    id: Annotated[str, Meta(description="The time, the commit, the workflow run and its attempt.")]
+    contract: Annotated[str, Meta(description="The name of the contract; empty without one.")]
+    created_at: str
+    source: Recorded
+    tool: Tool
+    verdict: Literal["pass", "fail"]
+    accepted: Annotated[bool, Meta(description="A label accepted that the contract is broken.")] = False
+    summary: str
+    inputs: EntryInputs
+    metrics: dict[str, EntryMetric]
+    gates: list[EntryGate]
+    broken: EntryBroken
+    failed: Annotated[list[str], Meta(description="The queries that fail; the first 1,000.")]
+    known: Annotated[
+        list[str], Meta(description="Broken queries that only the baseline excuses; the first 1,000.")
+    ] = []
+    pass_rate: float | None = None
+    latency: Latency | None = None
+    head: Annotated[StoredHead, Meta(description="The head of the baseline that this run would make.")]
+    retrieval: Annotated[Digest, Meta(description="A digest of the ids of documents that each query returned.")]
+    results: ResultsFile | None
+    no_results: Annotated[str | None, Meta(description="Why there is no result set.")] = None
+
+
+class NewEntry(Struct, frozen=True, kw_only=True):
+    """An entry to be stored, and its result set, encoded."""
+
+    entry: Entry
+    content: bytes
+    results: bytes | None = None
+
+    @property
+    def path(self) -> str:
+        return entry_path(folder_of(self.entry.contract), self.entry.id)
+
+
+def folder_of(contract: str) -> str:
+    """Return the name of a contract's folder: the name itself if it is plain, else letters of it and a digest."""
+    if not contract:
+        return DEFAULT_FOLDER
+    if _FOLDER_NAME.fullmatch(contract):
+        return contract
+    plain = re.sub("[^a-z0-9]", "", contract.lower())[:40]
+    digest = hashlib.sha256(contract.encode(errors="surrogatepass")).hexdigest()
+    return f"{plain}-{digest[:8]}"
+
+
+def is_folder_name(name: str) -> bool:
+    """Return whether a folder of a store may be that of a contract."""
+    return name == DEFAULT_FOLDER or bool(re.fullmatch(r"[a-z0-9-][a-z0-9._-]{0,59}", name))
+
+
+def is_month(name: str) -> bool:
+    """Return whether a folder has the name of a month, such as 2026-11."""
+    return bool(_MONTH.fullmatch(name))
+
+
+def is_digest(text: str) -> bool:
+    """Return whether a text is a SHA-256 digest in hexadecimal digits."""
+    return bool(_DIGEST.fullmatch(text))
+
+
+class EntryId(Struct, frozen=True, kw_only=True):
+    """What the id of an entry says. Ids sort by time."""
+
+    id: str
+    commit: str  # the first 12 hexadecimal digits
+    run: str  # the workflow run, or a digest of the report
+    attempt: int
+
+    @classmethod
+    def of(cls, text: str) -> "EntryId | None":
+        """Read an id; returns None if the text is none."""
+        match = _ID.fullmatch(text)
+        if match is None or not 1 <= int(match[2]) <= 12:  # noqa: PLR2004 (months)
+            return None
+        return cls(id=text, commit=match[3], run=match[4], attempt=int(match[5]))
+
+    @classmethod
+    def of_file(cls, name: str) -> "EntryId | None":
+        """Read the id in the name of an entry's file; returns None for any other file."""
+        return cls.of(name.removesuffix(".json")) if name.endswith(".json") else None
+
+    @property
+    def month(self) -> str:
+        """The name of the entry's folder, such as 2026-11."""
+        return f"{self.id[:4]}-{self.id[4:6]}"
+
+
+def new_id(created_at: datetime, commit: str | None, run: str, attempt: int) -> str:
+    """Return the id of an entry; ``created_at`` is UTC."""
+    return f"{created_at:%Y%m%dT%H%M%SZ}-{(commit or NO_COMMIT)[:12]}-{run}-{attempt}"
+
+
+def entry_path(folder: str, entry_id: str) -> str:
+    """Return the path of an entry in a store; ``entry_id`` must be valid."""
+    return f"entries/{folder}/{entry_id[:4]}-{entry_id[4:6]}/{entry_id}.json"
+
+
+def results_path(sha256: str) -> str:
+    """Return the path of a result set in a store; ``sha256`` must be a digest."""
+    return f"results/{sha256[:2]}/{sha256}.jsonl"
+
+
+def encode(entry: Entry) -> bytes:
+    """Return an entry as it is stored: JSON that people can read, with a line break at the end."""
+    return msgspec.json.format(msgspec.json.encode(entry), indent=1) + b"\n"
+
+
+class _Version(Struct):
+    schema_version: Any = None
+
+
+class OtherVersionError(Exception):
+    """An entry is of a version that this program does not know."""
+
+
+def decode(data: bytes, path: str) -> Entry:
+    """Read an entry that is at ``path`` in a store.
+
+    Raises :class:`OtherVersionError`, or :class:`InputError` if it is faulty or belongs elsewhere.
+    """
+    if len(data) > bounds.ENTRY:
+        raise InputError([f"{path}: is larger than {mebibytes(bounds.ENTRY)}, the limit for an entry"])
+    try:
+        check_nesting(data)
+        version = msgspec.json.decode(data, type=_Version).schema_version
+        if type(version) is int and version != SCHEMA_VERSION:
+            raise OtherVersionError(path)
+        entry = msgspec.json.decode(data, type=Entry)
+    except UNDECODABLE as error:
+        raise InputError([f"{path}: is not an entry of a history ({error})"]) from error
+    if EntryId.of(entry.id) is None or entry_path(folder_of(entry.contract), entry.id) != path:
+        raise InputError([f"{path}: its id or its contract belongs to another file; entries are never renamed"])
+    return entry
+
+
+def ids_in(names: Iterable[str]) -> list[EntryId]:
+    """Return the ids in the names of files, newest first, without the files that are no entries."""
+    return sorted(filter(None, map(EntryId.of_file, names)), key=lambda entry: entry.id, reverse=True)
