@@ -148,7 +148,9 @@ def judged(contract: Contract, inputs: Inputs, now: datetime) -> "tuple[Contract
 def plan_of(contract: Contract, inputs: Inputs, judge: "JudgeFiles | None" = None) -> Plan:
     """Return the plan for both sides, with the scores files of the run."""
     texts = not inputs.no_answers
-    plan = plan_for(contract, repeats=inputs.repeats, keep_ids=inputs.store, texts=texts, judge=judge)
+    plan = plan_for(
+        contract, repeats=inputs.repeats, keep_ids=inputs.store or inputs.keep_ids, texts=texts, judge=judge
+    )
     if not inputs.scores:
         return plan
     from ragcontract.runs.scores_files import read_scores

@@ -248,6 +248,7 @@ class Inputs(Struct, frozen=True, kw_only=True):
     decides: bool = True  # if false, the run is only measured, without rules or limits
     gates: bool = True  # if false, only the rules decide
     store: bool = False  # the run must be able to become a baseline, and its document ids are kept
+    keep_ids: bool = False  # the document ids of the run are kept, without asking that it can become a baseline
     awaits_baseline: bool = False  # while there is no baseline, limits that need one are left out
     replays: bool = True  # if false, judgments are ignored, with the metrics, limits and second pass that need them
     plugins: Mapping[str, Plugin] = {}  # objects for the rule ``custom``, by class name

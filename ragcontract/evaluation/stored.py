@@ -18,7 +18,7 @@ from ragcontract.evaluation.observations import Latencies, Measured, Versions
 from ragcontract.evaluation.plan import Plan, valid_values
 from ragcontract.evaluation.query_scores import ScoreTable
 from ragcontract.evaluation.scoring import Scored, Scorer
-from ragcontract.runs.baseline_contract import REFERENCES, Expected, expected_of, has_other_turns
+from ragcontract.runs.baseline_contract import REFERENCES, Expected, expected_of, has_other_turns, question_digest
 from ragcontract.runs.baseline_file import ComparedQuery, MeasuredQuery, StoredBatch, StoredHead
 
 
@@ -100,7 +100,7 @@ class StoredQueries:
 
     def _has_changed(self, query: GoldenQuery, stored: ComparedQuery) -> bool:
         """Return whether a query was another question; note what it expected if that was something else."""
-        has_changed = stored.query != query.query
+        has_changed = stored.query != query.query and stored.query != question_digest(query.query)
         if self._has_same_golden or stored.expects is None or stored.expects == (now := expected_of(query)):
             return has_changed
         self._expected[query.id] = stored.expects

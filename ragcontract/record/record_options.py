@@ -19,6 +19,7 @@ from ragcontract.core.numbers import is_within
 from ragcontract.core.run import VERSION_FIELDS
 from ragcontract.core.safe_text import shorten
 from ragcontract.core.version import __version__
+from ragcontract.files.git import Commit, commit_of
 from ragcontract.files.paths import AnchoredPath, existing_files
 from ragcontract.files.writing import check_outputs
 from ragcontract.net.secrets import Secrets, of_environment, wrong_names
@@ -26,7 +27,7 @@ from ragcontract.record.golden_questions import Questions, Selection, read_quest
 from ragcontract.record.interface import Surroundings
 from ragcontract.record.recording_journal import Header, path_beside
 from ragcontract.record.run_rows import refuse_output
-from ragcontract.record.sources import Commit, Sources, commit_of
+from ragcontract.record.sources import Sources
 from ragcontract.record.target import Target
 from ragcontract.runs.readers import is_journal
 

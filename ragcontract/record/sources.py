@@ -1,9 +1,7 @@
-"""The files that recorded answers depend on, by digest, and the git commit that is checked out.
+"""The files that recorded answers depend on, by digest.
 
 The files are the modules that were imported, and the watched files. An answer of an earlier recording is reused only if
 none of them has changed. All modules count except the standard library, installed packages and virtual environments.
-
-Without git, or outside of a repository, there is no commit.
 """
 
 import functools
@@ -12,7 +10,6 @@ import hashlib
 import os
 import stat
 import struct
-import subprocess
 import sys
 import sysconfig
 import time
@@ -27,6 +24,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.numbers import count, mebibytes
 from ragcontract.core.safe_text import shorten
+from ragcontract.files.git import git
 from ragcontract.files.paths import existing_files
 from ragcontract.net.secrets import PLACEHOLDER
 
@@ -274,32 +272,6 @@ def _state(path: Path) -> object:
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-class Commit(Struct, frozen=True, kw_only=True):
-    """The commit that is checked out."""
-
-    sha: str
-    dirty: bool  # whether files that git tracks are changed
-
-    def __str__(self) -> str:
-        """Return the commit as a version, such as ``1a2b3c4d5e6f-dirty``."""
-        return f"{self.sha[:12]}{'-dirty' if self.dirty else ''}"
-
-
-def commit_of(folder: Path = Path(), outputs: Sequence[str] = ()) -> Commit | None:
-    """Return the commit of a folder's repository; None if there is none.
-
-    Changes of ``outputs``, which we write, do not count: a run in the repository changes with every recording.
-    """
-    sha = _git(folder, "rev-parse", "--verify", "HEAD")
-    if sha is None:
-        return None
-    paths = [str(Path(output).resolve()) for output in outputs]
-    inside = [path for path in paths if _git(folder, "ls-files", "--", f":(literal){path}") is not None]
-    besides = [f":(exclude,literal){path}" for path in inside]
-    changed = _git(folder, "status", "--porcelain", "--untracked-files=no", "--", ":/", *besides)
-    return Commit(sha=sha.decode().strip(), dirty=changed != b"")
-
-
 def refuse_changed_by_others(path: str, data: bytes, environ: Mapping[str, str]) -> None:
     """Raise InputError if a target file uses secrets and a pull request may have changed it.
 
@@ -314,22 +286,8 @@ def refuse_changed_by_others(path: str, data: bytes, environ: Mapping[str, str])
     # The event's commit is the base branch's; a branch may have been fetched instead.
     base = environ.get("GITHUB_BASE_REF", "")
     commits = [environ.get("GITHUB_SHA", ""), f"refs/remotes/origin/{base}" if base else ""]
-    stored = [_git(Path(folder), "cat-file", "blob", f"{commit}:./{name}") for commit in commits if commit]
+    stored = [git(Path(folder), "cat-file", "blob", f"{commit}:./{name}") for commit in commits if commit]
     if not any(blob == data for blob in stored):
         relation = "differs from" if any(blob is not None for blob in stored) else "cannot be compared with"
         why = "a pull request could send them anywhere; check the base branch's file out, or use `pull_request`"
         raise InputError([f"{path}: uses secrets and {relation} the base branch's file in pull_request_target: {why}"])
-
-
-def _git(folder: Path, *arguments: str) -> bytes | None:
-    try:
-        done = subprocess.run(  # noqa: S603 (only commits and file names vary)
-            ["git", "--no-optional-locks", *arguments],  # noqa: S607 (as the user has it)
-            cwd=folder,
-            capture_output=True,
-            timeout=bounds.GIT,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout if done.returncode == 0 else None

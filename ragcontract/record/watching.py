@@ -28,6 +28,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import OutputError
 from ragcontract.core.safe_text import shorten
 from ragcontract.core.version import __version__
+from ragcontract.files.git import Commit
 from ragcontract.files.paths import AnchoredPath
 from ragcontract.files.streams import Unfailing
 from ragcontract.files.writing import check_outputs, descriptor_of, temporary_file, unwritable_temporary, write_files
@@ -35,7 +36,6 @@ from ragcontract.net.secrets import NO_SECRETS, Secrets
 from ragcontract.record.events import Counts, End, Event, QuestionDone, RecordingProgress, Start, Watch
 from ragcontract.record.interface import Response
 from ragcontract.record.returned.returned_messages import as_json, plain, printable
-from ragcontract.record.sources import Commit
 from ragcontract.record.target import Target
 from ragcontract.statistics.means import nearest_rank
 

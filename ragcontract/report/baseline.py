@@ -50,17 +50,17 @@ DAYS = 90  # until the waivers expire; a team changes it as it likes
 
 def render_baseline(evaluation: Evaluation, now: datetime, replaces: Replaced | None = None) -> Iterator[bytes]:
     """Render the baseline file for the run of an evaluation, which must have retained the document ids."""
-    return _written(_head(evaluation, now, (), replaces), _queries(evaluation))
+    return _written(head_of(evaluation, now, replaces=replaces), stored_queries(evaluation))
 
 
 def baseline_of(evaluation: Evaluation, now: datetime, accepted: Sequence[Accepted] = ()) -> BaselineFile:
     """Return the content of the file that replaces the evaluation's baseline, with the last 20 of ``accepted``."""
     replaces = replaced_by(evaluation, accepted)
-    return replace(_head(evaluation, now, accepted, replaces), queries=list(_queries(evaluation)))
+    return replace(head_of(evaluation, now, accepted, replaces), queries=list(stored_queries(evaluation)))
 
 
-def _head(
-    evaluation: Evaluation, now: datetime, accepted: Sequence[Accepted], replaces: Replaced | None
+def head_of(
+    evaluation: Evaluation, now: datetime, accepted: Sequence[Accepted] = (), replaces: Replaced | None = None
 ) -> BaselineFile:
     """Return the content of the baseline file without its queries."""
     contract, aggregates, stored = evaluation.contract, evaluation.aggregates, _stored(evaluation)
@@ -130,11 +130,11 @@ def encode(file: BaselineFile) -> Iterator[bytes]:
 
 
 def _written(head: BaselineFile, queries: Iterable[BaselineQuery]) -> Iterator[bytes]:
-    return document(head, {"queries": map(_row, queries)})
+    return document(head, {"queries": map(row_of, queries)})
 
 
-def _row(query: BaselineQuery) -> dict[str, Any]:
-    """Omit empty ``repeats`` and ``broken`` and a ``pool`` of the first k, to keep the lines short."""
+def row_of(query: BaselineQuery) -> dict[str, Any]:
+    """Return a query without empty ``repeats`` and ``broken`` and a ``pool`` of the first k, to keep lines short."""
     return {name: value for name, value in asdict(query).items() if value != LEFT_OUT.get(name, ...)}
 
 
@@ -169,7 +169,8 @@ def is_same(stored: BaselineFile, new: BaselineFile) -> bool:
     return new == replace(stored, created_at=new.created_at, created_by=new.created_by, replaces=new.replaces)
 
 
-def _queries(evaluation: Evaluation) -> Iterator[BaselineQuery]:
+def stored_queries(evaluation: Evaluation) -> Iterator[BaselineQuery]:
+    """Yield the queries of the baseline file for the run of an evaluation, which must have retained the ids."""
     run, stored = evaluation.run, _stored(evaluation)
     for query in evaluation.contract.queries.values():
         rows, (metrics,) = run.ids.doc_ids.get(query.id, []), evaluation.metrics(run, [query.id])

@@ -242,6 +242,11 @@ def digest(value: Any) -> str:
     return hashlib.sha256(msgspec.json.encode(value, order="sorted")).hexdigest()[:DIGEST]
 
 
+def question_digest(question: str) -> str:
+    """Return what stands for a question where its text is private."""
+    return f"sha256:{hashlib.sha256(question.encode(errors='surrogatepass')).hexdigest()}"
+
+
 def digest_with(first: Any) -> Callable[[Any], str]:
     """Return a function that returns ``digest([first, value])`` of a value; ``first`` is encoded only once."""
     start = hashlib.sha256(b"[" + msgspec.json.encode(first, order="sorted") + b",")

@@ -1,5 +1,6 @@
 """The records and the reader of ``baseline.json``, a stored run with its scores."""
 
+import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -61,7 +62,7 @@ class ComparedQuery(Struct, frozen=True, kw_only=True, gc=False):
     """The part of a stored query that is compared with a run."""
 
     id: Id
-    query: str
+    query: Annotated[str, Meta(description="The question, or sha256: and its digest where questions are private.")]
     doc_ids: Annotated[list[Id], Meta(description="Everything the run row returned, best first.")]
     repeats: Annotated[list[list[Id]], Meta(description="The same of further rows or runs, if any.")] = []
     pool: Annotated[
@@ -249,6 +250,18 @@ def _as_a_whole(
         yield Problem(path, read_problem(error))
         return
     yield FileRead(source)
+    yield from _of_document(data, path, record, head, read)
+
+
+def document_events(data: bytes, path: str, *, with_metrics: bool = False) -> Iterator[StoredEvent]:
+    """Yield the events of a baseline file that is in memory; ``path`` names it in messages."""
+    yield FileRead(SourceFile(path=path, sha256=hashlib.sha256(data).hexdigest()))
+    yield from _of_document(data, path, MeasuredQuery if with_metrics else ComparedQuery, None, 0)
+
+
+def _of_document(
+    data: bytes, path: str, record: type[ComparedQuery], head: StoredHead | None, read: int
+) -> Iterator[StoredEvent]:
     if not data or data.isspace():
         yield Problem(path, "is empty; make it with `rag-contract baseline --force`")
         return

@@ -13,6 +13,7 @@ from typing import Any
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
+from ragcontract.files.git import commit_of
 from ragcontract.files.paths import AnchoredPath
 from ragcontract.record.adapters.framework import EventLoop
 from ragcontract.record.adapters.process_serve import response_in
@@ -22,7 +23,7 @@ from ragcontract.record.events import Failure
 from ragcontract.record.events import QuestionDone as Asked
 from ragcontract.record.interface import CallFailed, Response, Surroundings, System
 from ragcontract.record.run_rows import OddIds
-from ragcontract.record.sources import Sources, commit_of
+from ragcontract.record.sources import Sources
 from ragcontract.record.watching import Details, EventStream
 from tests.bounds.lab import Case, Cases, Lab, all_of
 from tests.builders import run, write_jsonl

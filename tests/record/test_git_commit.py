@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ragcontract.core.errors import InputError
+from ragcontract.files.git import commit_of
 from ragcontract.net.secrets import Secrets
-from ragcontract.record.sources import commit_of
 from tests.record.systems import target_of
 
 WITH_SECRET = "command: {each: [cat], environ: {KEY: '${secret:TOKEN}'}}"

@@ -3,7 +3,7 @@
 import subprocess
 from pathlib import Path
 
-from ragcontract.record.sources import commit_of
+from ragcontract.files.git import commit_of
 from tests.record.test_recording import rows_of
 from tests.record.workplace import Toy, Workplace
 

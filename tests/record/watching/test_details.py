@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from ragcontract import __version__
+from ragcontract.files.git import commit_of
 from ragcontract.net.secrets import Secrets
 from ragcontract.record.events import End, Event, Failure, QuestionDone, RecordingProgress, Retry, Start
 from ragcontract.record.interface import Response
-from ragcontract.record.sources import commit_of
 from ragcontract.record.watching import Details
 from tests.record.systems import target_of
 from tests.runner import ROOT
