@@ -31,6 +31,8 @@ _FOLDER_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,59}")
 _ID = re.compile(r"(\d{4})(\d\d)\d\dT\d{6}Z-([0-9a-f]{12})-([0-9]{1,18}|[0-9a-f]{12})-([0-9]{1,9})")
 _MONTH = re.compile(r"\d{4}-\d\d")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+DIGEST_DIGITS = 12  # of the report's digest, in the ids of checks outside GitHub Actions
 NO_COMMIT = "0" * 12
 
 Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
@@ -139,8 +141,9 @@ class Entry(Struct, frozen=True, kw_only=True):
     gates: list[EntryGate]
     broken: EntryBroken
     failed: Annotated[list[str], Meta(description="The queries that fail; the first 1,000.")]
-    known: Annotated[
-        list[str], Meta(description="Broken queries that only the baseline excuses; the first 1,000.")
+    tolerated: Annotated[
+        list[str],
+        Meta(description="Broken queries that the baseline excuses, or that count in the pass rate; the first 1,000."),
     ] = []
     pass_rate: float | None = None
     latency: Latency | None = None
@@ -210,6 +213,11 @@ class EntryId(Struct, frozen=True, kw_only=True):
         return cls.of(name.removesuffix(".json")) if name.endswith(".json") else None
 
     @property
+    def run_id(self) -> int:
+        """The workflow run, to compare two runs at one commit; 0 outside GitHub Actions."""
+        return 0 if len(self.run) == DIGEST_DIGITS else int(self.run)
+
+    @property
     def month(self) -> str:
         """The name of the entry's folder, such as 2026-11."""
         return f"{self.id[:4]}-{self.id[4:6]}"
@@ -258,9 +266,17 @@ def decode(data: bytes, path: str) -> Entry:
         entry = msgspec.json.decode(data, type=Entry)
     except UNDECODABLE as error:
         raise InputError([f"{path}: is not an entry of a history ({error})"]) from error
-    if EntryId.of(entry.id) is None or entry_path(folder_of(entry.contract), entry.id) != path:
+    known = EntryId.of(entry.id)
+    if known is None or entry_path(folder_of(entry.contract), entry.id) != path:
         raise InputError([f"{path}: its id or its contract belongs to another file; entries are never renamed"])
+    if (entry.source.commit or NO_COMMIT)[: len(NO_COMMIT)] != known.commit or not is_commit(entry.source.commit):
+        raise InputError([f"{path}: source.commit: is not the commit that its id names"])
     return entry
+
+
+def is_commit(text: str | None) -> bool:
+    """Return whether a text is the full id of a commit, or there is none."""
+    return text is None or bool(_COMMIT.fullmatch(text))
 
 
 def ids_in(names: Iterable[str]) -> list[EntryId]:

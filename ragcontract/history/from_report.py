@@ -1,0 +1,120 @@
+"""Makes the entry of an earlier check from its ``report.json``: its files are read again, and must be the same."""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from ragcontract import pipeline
+from ragcontract.core.errors import InputError
+from ragcontract.core.rule import Plugin
+from ragcontract.core.run import SourceFile
+from ragcontract.evaluation.source import Inputs, Local
+from ragcontract.history.entry import EntryId, NewEntry, Recorded
+from ragcontract.history.interface import Store
+from ragcontract.history.lookup import EntryRows, split_baseline
+from ragcontract.history.past import BASELINE, Chosen, Past, document_of
+from ragcontract.history.recorder import new_entry, refuse_part
+from ragcontract.report.json_report import read
+from ragcontract.report.record import ErrorReport, Report
+
+SHOWN_DIGITS = 8  # of a digest in a message
+
+
+def entry_of_report(
+    path: Path,
+    origin: Recorded,
+    store: Store,
+    *,
+    accepted: bool = False,
+    private: bool = False,
+    plugins: Mapping[str, Plugin] = {},
+) -> NewEntry:
+    """Return the entry of the check whose report is at ``path``.
+
+    Raises :class:`InputError` if the report has no verdict, or is of a part of the contract, or if a file that it names
+    has changed since.
+    """
+    report = read(path)
+    if isinstance(report, ErrorReport):
+        why = f"could not be judged ({report.summary_line}); only checks with a verdict are recorded"
+        raise InputError([f"{path}: {why}"])
+    try:
+        refuse_part(report)
+    except InputError as error:
+        raise InputError([f"{path}: {problem}" for problem in error.problems]) from None
+    if problems := [f"{path}: {problem}; run check again" for problem in _changed(report)]:
+        raise InputError(problems)
+    inputs = replace(_inputs(report, store), plugins=plugins)
+    outcome = pipeline.check(inputs, now=datetime.fromisoformat(report.created_at))
+    if outcome.report.verdict != report.verdict:
+        again = f"its files give the verdict {outcome.report.verdict} now"
+        raise InputError([f"{path}: says {report.verdict}, and {again}; run check again"])
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    return new_entry(report, outcome.evaluation, origin, report_sha256=digest, accepted=accepted, private=private)
+
+
+def _changed(report: Report) -> Iterator[str]:
+    """Yield what differs between the files that a report names and those that are there now."""
+    for file in _files(report):
+        if not file.sha256 or file.path.startswith(BASELINE):
+            continue
+        try:
+            with Path(file.path).open("rb") as stream:
+                now = hashlib.file_digest(stream, "sha256").hexdigest()
+        except OSError as error:
+            yield f"{file.path} cannot be read any more ({error.strerror or error})"
+            continue
+        if now != file.sha256:
+            then, now = (f"{digest[:SHOWN_DIGITS]}…" for digest in (file.sha256, now))
+            yield f"{file.path} has changed since the check (sha256 {then} then, {now} now)"
+
+
+def _files(report: Report) -> list[SourceFile]:
+    inputs = report.inputs
+    parts = (inputs.golden, inputs.run, inputs.scores, inputs.judgments, inputs.baseline, inputs.config)
+    return [file for part in parts if part for file in part.files]
+
+
+def _inputs(report: Report, store: Store) -> Inputs:
+    """Return the inputs of the check that wrote a report."""
+    named = report.inputs
+
+    def paths(part: Files | None) -> list[str]:
+        return [file.path for file in part.files] if part else []
+
+    inputs = Inputs(
+        golden=paths(named.golden),
+        run=paths(named.run),
+        baseline=paths(named.baseline) or None,
+        scores=paths(named.scores),
+        judgments=paths(named.judgments),
+        calibration=named.judgments.calibration if named.judgments else None,
+        config=next(iter(paths(named.config)), None),
+        k=report.k[0] if len(report.k) == 1 else None,
+        repeats=report.repeats is not None,
+        keep_ids=True,
+        awaits_baseline=report.history is not UNSET and named.baseline is None,
+    )
+    inputs, name = split_baseline(inputs)
+    return inputs if name is None else replace(inputs, baseline=Local(EntryRows(chosen=_entry(name, report, store))))
+
+
+def _entry(name: str, report: Report, store: Store) -> Chosen:
+    """Return the entry that was the baseline of a check, by its id."""
+    past, entry_id = Past(store, report.contract), EntryId.of(name)
+    entry = next(past.read([entry_id]), None) if entry_id else None
+    if entry is None:
+        raise InputError([*past.faulty, f"{BASELINE}{name}: was the baseline of the check, and is not in {store.name}"])
+    return Chosen(entry=entry, named=name, document=document_of(store, entry))
+
+
+class Files(Protocol):
+    """An input in a report."""
+
+    @property
+    def files(self) -> list[SourceFile]: ...

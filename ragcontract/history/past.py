@@ -1,0 +1,217 @@
+"""The recorded runs of a contract: read from a store as far as they are needed, and the one that is a baseline."""
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+
+import msgspec
+from msgspec import Struct
+
+from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
+from ragcontract.core.numbers import count
+from ragcontract.core.safe_text import visible
+from ragcontract.files.writing import document
+from ragcontract.history.commits import Commits
+from ragcontract.history.entry import NO_COMMIT, Entry, EntryId, OtherVersionError, decode, entry_path, folder_of
+from ragcontract.history.interface import Store
+from ragcontract.runs.baseline_file import BaselineFile, StoredHead
+
+FIRST_MONTHS, MORE_MONTHS = 2, 12  # read at once
+SHORT = 7  # digits of a commit, as git shows it
+BASELINE = "history:"  # before the name of an entry in place of a baseline's path
+LAST_PASS, LAST = "last-pass", "last"
+NAMES = f"{BASELINE}{LAST_PASS}, {BASELINE}{LAST}, a commit of at least {SHORT} digits, or the id of an entry"
+_COMMIT = re.compile(rf"[0-9a-f]{{{SHORT},64}}")
+
+
+def named(contract: str) -> str:
+    """Return a contract's name for a message."""
+    return repr(contract) if contract else "the contract without a name"
+
+
+class Past:
+    """Reads the entries of a contract, newest first, each workflow run once.
+
+    Of the attempts of a run, the last one counts. ``skipped`` counts entries of unknown versions, and ``faulty`` has
+    what is wrong with others; neither is yielded.
+    """
+
+    def __init__(self, store: Store, contract: str, folder: str | None = None) -> None:
+        self.store = store
+        self.contract = contract
+        self.folder = folder_of(contract) if folder is None else folder
+        self.skipped: list[str] = []
+        self.faulty: list[str] = []
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield the entries."""
+        return self.read(self.ids())
+
+    def read(self, ids: Iterable[EntryId]) -> Iterator[Entry]:
+        """Yield the entries with these ids, in this order. The contents of some are read at once."""
+        left = iter(ids)
+        while batch := [*islice(left, bounds.ENTRIES_AT_ONCE)]:
+            contents = self.store.read(self.folder, batch)
+            for entry_id in batch:
+                if entry_id.id in contents and (entry := self._decoded(entry_id, contents[entry_id.id])):
+                    yield entry
+
+    def has_any(self) -> bool:
+        """Return whether there is an entry of the contract, on any branch."""
+        return next(self._ids(), None) is not None
+
+    def ids(self) -> Iterator[EntryId]:
+        """Yield the ids of the newest ``bounds.ENTRIES`` entries; the names of some months are read at once."""
+        return islice(self._ids(), bounds.ENTRIES)
+
+    def _ids(self) -> Iterator[EntryId]:
+        months = self.store.months(self.folder)
+        later: set[tuple[str, str]] = set()
+        start, size = 0, FIRST_MONTHS
+        while start < len(months):
+            ids = self.store.ids(self.folder, months[start : start + size])
+            kept = _last_attempts(entry_id for entry_id in ids if (entry_id.commit, entry_id.run) not in later)
+            yield from kept
+            later |= {(entry_id.commit, entry_id.run) for entry_id in kept}
+            start, size = start + size, MORE_MONTHS
+
+    def _decoded(self, entry_id: EntryId, data: bytes) -> Entry | None:
+        path = entry_path(self.folder, entry_id.id)
+        try:
+            return decode(data, path)
+        except OtherVersionError:
+            self.skipped.append(path)
+        except InputError as error:
+            self.faulty += error.problems
+        return None
+
+    def warnings(self) -> Iterator[str]:
+        """Yield what could not be read so far."""
+        if self.skipped:
+            number = count(len(self.skipped), "entry")
+            yield f"history: {number} of a version that this rag-contract does not know, skipped, as {self.skipped[0]}"
+        for problem in self.faulty[: bounds.NAMES]:
+            yield f"history: {problem}; skipped"
+        if further := len(self.faulty[bounds.NAMES :]):
+            yield f"history: {count(further, 'further entry')} skipped"
+
+    def branch(self, wanted: str | None) -> str | None:
+        """Return the wanted branch, or the only one that entries have; None if they have none.
+
+        Raises :class:`InputError` if entries have several, of which none is wanted.
+        """
+        if wanted:
+            return wanted
+        newest = islice(self.entries(), bounds.ENTRIES_AT_ONCE)
+        branches = sorted({entry.source.branch for entry in newest if entry.source.branch})
+        if len(branches) > 1:
+            listed = ", ".join(map(visible, branches[: bounds.NAMES]))
+            entries = f"the entries of {named(self.contract)} are of several branches ({listed})"
+            raise InputError([f"history: {entries}; name one with --branch"])
+        return branches[0] if branches else None
+
+
+def _last_attempts(ids: Iterable[EntryId]) -> list[EntryId]:
+    """Return ids, newest first, with the last attempt of each run in the place of its first."""
+    slots: dict[tuple[str, str], EntryId] = {}
+    for entry_id in sorted(ids, key=lambda entry: entry.id):
+        key = entry_id.commit, entry_id.run
+        if key not in slots or slots[key].attempt < entry_id.attempt:
+            slots[key] = entry_id
+    return [*reversed(slots.values())]
+
+
+class Chosen(Struct, frozen=True, kw_only=True):
+    """An entry that is the baseline, in the form of ``baseline.json``."""
+
+    entry: Entry
+    named: str  # last-pass, last, a commit or an id
+    document: bytes
+
+    @property
+    def path(self) -> str:
+        """What stands for the path of the baseline in reports."""
+        return f"{BASELINE}{self.entry.id}"
+
+
+def choose(past: Past, name: str, branch: str | None, commits: Commits, own_run: int | None) -> Chosen:
+    """Return the entry that ``name`` names: with results, recorded on the branch, at one of the commits.
+
+    ``own_run`` is the workflow run of this check, whose entries are left out. The newest one is that of the newest
+    commit, and at one commit that of the newest run. Raises :class:`InputError` if there is none.
+    """
+    start = f"{BASELINE}{name}"
+    is_id, is_commit = EntryId.of(name) is not None, bool(_COMMIT.fullmatch(name))
+    if name not in {LAST_PASS, LAST} and not is_id and not is_commit:
+        raise InputError([f"{visible(start)}: names no entry; use {NAMES}"])
+    places = {sha: place for place, sha in enumerate(commits.shas)}
+    place_of = {sha[: len(NO_COMMIT)]: place for sha, place in places.items()}
+    ids = [entry_id for entry_id in past.ids() if entry_id.commit in place_of]  # newest first
+    ids.sort(key=lambda entry_id: (place_of[entry_id.commit], -entry_id.run_id))
+    candidates: list[Entry] = []
+    for entry in past.read(ids):
+        is_own = own_run is not None and entry.source.run_id == own_run
+        if entry.source.commit in places and entry.source.branch == branch and not is_own:
+            candidates.append(entry)
+            if entry.results and _fits(entry, name):
+                return Chosen(entry=entry, named=name, document=document_of(past.store, entry))
+    raise InputError([_why_none(past, start, branch, commits, candidates)])
+
+
+def _fits(entry: Entry, name: str) -> bool:
+    if name == LAST_PASS:
+        return passed(entry)
+    return name in {LAST, entry.id} or (entry.source.commit or "").startswith(name)
+
+
+def passed(entry: Entry) -> bool:
+    """Return whether a run passed by itself: no label accepted it, and its commit is what ran."""
+    return entry.verdict == "pass" and not entry.accepted and not entry.source.dirty
+
+
+def _why_none(past: Past, start: str, branch: str | None, commits: Commits, candidates: Sequence[Entry]) -> str:
+    """Return why no entry can be the baseline."""
+    number = len(commits.shas)
+    among = f"among the last {count(number, 'commit')} of {commits.newest[:SHORT]}"
+    on = f"on {visible(branch)} " if branch else ""
+    advice = "".join(f"; {text}" for text in (*past.warnings(), commits.advice) if text)
+    if not candidates:
+        newest = next(past.entries(), None)
+        where = f"; the newest is {_shown(newest)}" if newest else ""
+        return f"{start}: no entry of {named(past.contract)} is {on}{among}{where}{advice}"
+    does = "passed and has a result set" if any(map(passed, candidates)) else "passed"
+    if not start.endswith(LAST_PASS):
+        does = "has a result set" if start.endswith(LAST) else "with a result set is named so"
+    entries = count(len(candidates), "entry")
+    return (
+        f"{start}: none of the {entries} of {named(past.contract)} {on}{among} {does}; "
+        f"the newest is {candidates[0].id} ({state_of(candidates[0])}){advice}"
+    )
+
+
+def _shown(entry: Entry) -> str:
+    commit, branch = (entry.source.commit or NO_COMMIT)[:SHORT], entry.source.branch
+    return f"{entry.id} ({f'{visible(branch)}@' if branch else ''}{commit})"
+
+
+def state_of(entry: Entry) -> str:
+    """Return the verdict of an entry, and why a pass of it does not count."""
+    state = f"{entry.verdict}, accepted by a label" if entry.accepted else entry.verdict
+    return f"{state}, of changed files" if entry.source.dirty else state
+
+
+def document_of(store: Store, entry: Entry) -> bytes:
+    """Return the ``baseline.json`` that an entry's run would make; raises :class:`InputError` without its results."""
+    path = f"{BASELINE}{entry.id}"
+    if entry.results is None:
+        raise InputError([f"{path}: has no result set: {visible(entry.no_results or 'it does not say why')}"])
+    data = store.results(entry.results.sha256)
+    if data is None:
+        raise InputError([f"{path}: its result set is gone, as after `rag-contract history prune`; name a newer entry"])
+    if hashlib.sha256(data).hexdigest() != entry.results.sha256:
+        raise InputError([f"{path}: its result set was changed; delete it from the store"])
+    head = BaselineFile(**{name: getattr(entry.head, name) for name in StoredHead.__struct_fields__}, queries=[])
+    lines = filter(None, data.split(b"\n"))
+    return b"".join(document(head, {"queries": map(msgspec.Raw, lines)}))

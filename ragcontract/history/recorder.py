@@ -1,0 +1,194 @@
+"""Makes the entry of a check: its report in short, and its run in the form of a baseline."""
+
+import hashlib
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import msgspec
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
+from ragcontract.core.numbers import count, mebibytes
+from ragcontract.core.run import SourceFile
+from ragcontract.decision.evaluated import Evaluation
+from ragcontract.history.entry import (
+    BaselineDigest,
+    Digests,
+    Entry,
+    EntryBroken,
+    EntryGate,
+    EntryInputs,
+    EntryMetric,
+    GoldenDigests,
+    NewEntry,
+    Recorded,
+    ResultsFile,
+    encode,
+    new_id,
+)
+from ragcontract.report.baseline import head_of, row_of, stored_queries
+from ragcontract.report.record import Report
+from ragcontract.runs.baseline_contract import question_digest
+from ragcontract.runs.baseline_file import BaselineQuery, StoredHead
+
+NO_ROWS = "the run has no row for {}"
+TOO_LARGE = f"it would be larger than {mebibytes(bounds.RESULT_SET)}"
+
+
+def new_entry(
+    report: Report,
+    evaluation: Evaluation,
+    origin: Recorded,
+    *,
+    report_sha256: str,
+    accepted: bool = False,
+    private: bool = False,
+) -> NewEntry:
+    """Return the entry of a check, whose evaluation must have kept the document ids.
+
+    ``accepted`` says whether a label accepted that the contract is broken. With ``private``, questions are stored as
+    digests. Raises :class:`InputError` if the check is only of a part of the contract, or its entry is too large.
+    """
+    refuse_part(report)
+    created_at = datetime.fromisoformat(report.created_at).astimezone(UTC)
+    lines, retrieval = _lines(evaluation, private=private)
+    results, why = _results(report, lines)
+    content = b"".join(lines) if results else None
+    run = str(origin.run_id) if origin.run_id else report_sha256[:12]
+    head = head_of(evaluation, created_at)
+    entry = Entry(
+        id=new_id(created_at, origin.commit, run, origin.run_attempt),
+        contract=report.contract,
+        created_at=report.created_at,
+        source=replace(origin, contract=report.contract or None),
+        tool=report.tool,
+        verdict=report.verdict,
+        accepted=accepted,
+        summary=report.summary_line,
+        inputs=_inputs(report),
+        metrics=_metrics(report),
+        gates=_gates(report),
+        broken=EntryBroken(queries=report.broken.queries, new=report.broken.new, in_baseline=report.broken.in_baseline),
+        failed=_ids(report, "fail"),
+        tolerated=_ids(report, "known", "counted"),
+        pass_rate=report.pass_rate.rate if report.pass_rate is not UNSET else None,
+        latency=report.latency.current if report.latency else None,
+        head=StoredHead(**{name: getattr(head, name) for name in StoredHead.__struct_fields__}),
+        retrieval=retrieval,
+        results=results,
+        no_results=why,
+    )
+    return NewEntry(entry=entry, content=_fitting(entry), results=content)
+
+
+def refuse_part(report: Report) -> None:
+    """Raise :class:`InputError` for a check of some tags: only whole checks are recorded."""
+    if report.scope is not None:
+        tags = " ".join(f"--tag {tag}" for tag in report.scope.tags)
+        raise InputError([f"covers only part of the contract ({tags}); only whole checks are recorded"])
+
+
+def _fitting(entry: Entry) -> bytes:
+    """Return the encoded entry; one that is too large is stored without means of tags, then without limits of tags."""
+    smaller = (
+        entry,
+        entry := replace(entry, head=replace(entry.head, tags={})),
+        replace(entry, gates=[gate for gate in entry.gates if gate.tag is None]),
+    )
+    for each in smaller:
+        if len(content := encode(each)) <= bounds.ENTRY:
+            return content
+    raise InputError([f"its entry would be larger than {mebibytes(bounds.ENTRY)}, so it cannot be recorded"])
+
+
+def _ids(report: Report, *statuses: str) -> list[str]:
+    return [query.id for query in report.queries if query.status in statuses][: bounds.ENTRY_FAILED]
+
+
+def _lines(evaluation: Evaluation, *, private: bool) -> tuple[list[bytes], str]:
+    """Return the lines of the result set, sorted by id, and the digest of what was retrieved."""
+    retrieval = hashlib.sha256()
+    lines = []
+    for query in sorted(stored_queries(evaluation), key=lambda query: query.id):
+        retrieval.update(msgspec.json.encode([query.id, query.doc_ids, query.repeats]) + b"\n")
+        lines.append(_line(query, private=private))
+    return lines, retrieval.hexdigest()
+
+
+def _line(query: BaselineQuery, *, private: bool) -> bytes:
+    if private:
+        query = replace(query, query=question_digest(query.query))
+    return msgspec.json.encode(row_of(query)) + b"\n"
+
+
+def _results(report: Report, lines: Sequence[bytes]) -> tuple[ResultsFile | None, str | None]:
+    """Return what is known of the result set, or why there is none."""
+    size, missing = sum(map(len, lines)), report.inputs.run.missing
+    if missing:
+        return None, NO_ROWS.format(count(len(missing), "golden query"))
+    if size > bounds.RESULT_SET:
+        return None, TOO_LARGE
+    digest = hashlib.sha256()
+    for line in lines:
+        digest.update(line)
+    return ResultsFile(sha256=digest.hexdigest(), queries=len(lines), bytes=size), None
+
+
+def _inputs(report: Report) -> EntryInputs:
+    inputs, baseline = report.inputs, report.inputs.baseline
+    chosen = report.history.baseline if report.history is not UNSET else None
+    return EntryInputs(
+        golden=GoldenDigests(
+            sha256=_digests(inputs.golden.files),
+            queries=inputs.golden.queries,
+            answerable=inputs.golden.answerable,
+        ),
+        run=Digests(sha256=_digests(inputs.run.files)),
+        config=Digests(sha256=_digests(inputs.config.files)) if inputs.config else None,
+        baseline=BaselineDigest(
+            sha256=next(iter(_digests(baseline.files)), ""),
+            created_at=baseline.created_at,
+            entry=chosen.id if chosen else None,
+        )
+        if baseline
+        else None,
+    )
+
+
+def _digests(files: Sequence[SourceFile]) -> list[str]:
+    return [file.sha256 for file in files]
+
+
+def _metrics(report: Report) -> dict[str, EntryMetric]:
+    return {
+        key: EntryMetric(
+            label=metric.label,
+            value=metric.current,
+            k=metric.k,
+            better=metric.better,
+            scale=metric.scale,
+            status=metric.status,
+        )
+        for key, metric in report.metrics.items()
+        if metric.diagnostic is UNSET
+    }
+
+
+def _gates(report: Report) -> list[EntryGate]:
+    return [
+        EntryGate(
+            id=gate.id,
+            metric=gate.metric,
+            kind=gate.kind_in_json,
+            tag=gate.tag,
+            limit=gate.limit,
+            observed=gate.observed,
+            now=gate.now,
+            before=gate.before,
+            status=gate.status,
+            waived=gate.waived,
+        )
+        for gate in report.gates
+    ]
