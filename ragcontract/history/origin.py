@@ -1,12 +1,15 @@
 """Where a check ran: the commit, the branch and the CI job, from the CI's variables, else from git."""
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ragcontract.core import bounds
 from ragcontract.core.safe_text import encodable
 from ragcontract.files.git import branch_of, commit_of
+from ragcontract.history.commits import Commits, reachable_by_git
 from ragcontract.history.entry import Recorded, is_commit
+from ragcontract.history.lookup import Here
 
 # Variables of CI systems: GitHub Actions, GitLab, Jenkins. The first that is set counts.
 COMMIT = ("GITHUB_SHA", "CI_COMMIT_SHA", "GIT_COMMIT")
@@ -15,6 +18,7 @@ REPOSITORY = ("GITHUB_REPOSITORY", "CI_PROJECT_PATH")
 EVENT = ("GITHUB_EVENT_NAME", "CI_PIPELINE_SOURCE")
 URL = ("CI_JOB_URL", "BUILD_URL")
 BASE = ("GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "CHANGE_TARGET")
+PULL_REQUESTS = {"pull_request", "pull_request_target"}
 REMOTE = "origin/"  # as Jenkins writes a branch
 
 
@@ -44,9 +48,33 @@ def origin_of(
     )
 
 
-def base_branch(environ: Mapping[str, str]) -> str | None:
-    """Return the branch that the pull request of this CI job goes into; None if there is none."""
-    return _first(environ, BASE)
+def here(environ: Mapping[str, str], folder: Path, branch: str | None) -> Here:
+    """Return the check that asks a history, with the commits that git knows; ``branch`` is one that a user named."""
+    base = _first(environ, BASE)
+    merge_queue = environ.get("GITHUB_EVENT_NAME") == "merge_group"
+    wanted = branch or base or (_target_of_queue(environ) if merge_queue else None)
+    merged = environ.get("GITHUB_EVENT_NAME") in PULL_REQUESTS
+
+    def tip(commits: Commits) -> str | None:
+        parents = commits.parents.get(commits.newest, ())
+        if merged and len(parents) > 1:  # GitHub's merge of the base branch, which is the first parent, and the change
+            return parents[0]
+        own = _first(environ, BRANCH) or branch_of(folder)
+        return commits.newest if wanted is None or (own or "").removeprefix(REMOTE) == wanted else None
+
+    return Here(
+        branch=wanted,
+        is_pull_request=bool(base) or merge_queue,
+        run_id=_number(environ.get("GITHUB_RUN_ID", "")) if environ.get("GITHUB_ACTIONS") == "true" else None,
+        commits=lambda: reachable_by_git(folder),
+        tip=tip,
+    )
+
+
+def _target_of_queue(environ: Mapping[str, str]) -> str | None:
+    """Return the branch that a merge queue merges into, by the name of the queue's own branch."""
+    match = re.fullmatch(r"(?:refs/heads/)?gh-readonly-queue/(.+)/pr-\d+-[0-9a-f]+", environ.get("GITHUB_REF", ""))
+    return match[1] if match else None
 
 
 def _first(environ: Mapping[str, str], names: Sequence[str]) -> str | None:

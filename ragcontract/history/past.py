@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.core.numbers import count
+from ragcontract.core.numbers import count, more
 from ragcontract.core.safe_text import visible
 from ragcontract.files.writing import document
 from ragcontract.history.commits import Commits
@@ -29,6 +29,17 @@ _COMMIT = re.compile(rf"[0-9a-f]{{{SHORT},64}}")
 def named(contract: str) -> str:
     """Return a contract's name for a message."""
     return repr(contract) if contract else "the contract without a name"
+
+
+def only_contract(store: Store) -> str:
+    """Return the folder of the only contract in a store; raises :class:`InputError` if it has several, or none."""
+    folders = store.contracts()
+    if not folders:
+        raise InputError([f"{store.name}: has no entries yet; `rag-contract history add` records a check"])
+    if len(folders) > 1:
+        listed = ", ".join(folders[: bounds.NAMES]) + more(len(folders), bounds.NAMES, form=" and {}")
+        raise InputError([f"{store.name}: has several contracts ({listed}); name one with --contract"])
+    return folders[0]
 
 
 class Past:

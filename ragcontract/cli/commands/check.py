@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from ragcontract import memory, pipeline
 from ragcontract.cli.console import say, warn
+from ragcontract.cli.history_options import consulted, history_options, with_history
 from ragcontract.cli.options import NO_ANSWERS, clock, find_files, opened, refuse_outputs, takes
 from ragcontract.contract.defaults import NAMES
 from ragcontract.core import bounds
@@ -49,6 +50,7 @@ def _report_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.command("check")
 @takes("golden", "run", "scores", "judgments", "calibration", "baseline", "config", "k", "tag", "repeats", "engine")
 @_report_options
+@history_options
 @click.option("--name", default="", metavar="TEXT", help="The name of the contract in the reports. [none]")
 @click.option(
     "--report-json-detail",
@@ -71,6 +73,8 @@ def command(
     inputs: Inputs,
     engine: str,
     report_json_detail: Detail | None,
+    history: str | None,
+    branch: str | None,
     name: str,
     plugins: Sequence[str],
     no_answers: bool,
@@ -90,13 +94,15 @@ def command(
     wanted = [(option, form, out) for option, form in options.items() if (out := reports[option])]
     source = Provenance(contract=encodable(name)) if name else None
     with replaced_on_error(wanted, inputs.all, clock(), source):
+        inputs, looked_up = with_history(inputs, consulted(history, branch, name))
         inputs = find_files(inputs)
         refuse_outputs({option: out for option, _, out in wanted}, inputs.all, pages={"report_html"})
         if plugins:
             before_users_code()
             _replace(wanted, inputs.all, error_report([ENDED], 0, (), clock(), source))
         with opened(inputs, engine) as sources:
-            wanted_inputs = replace(sources, plugins=load_plugins(plugins), no_answers=no_answers)
+            wanted_inputs = looked_up.with_baseline(sources) if looked_up else sources
+            wanted_inputs = replace(wanted_inputs, plugins=load_plugins(plugins), no_answers=no_answers)
             outcome = pipeline.check(
                 wanted_inputs,
                 now=clock(),
@@ -104,6 +110,8 @@ def command(
                 source=source,
                 tests_all=bool(reports["report_html"]),
             )
+    if looked_up:
+        outcome = looked_up.noted(outcome)
     report = outcome.report
     warn(other_warnings(report))
     files = [out for _, _, out in wanted if not goes_to_stdout(out)]

@@ -4,6 +4,7 @@ import click
 
 from ragcontract import pipeline
 from ragcontract.cli.console import say, say_json
+from ragcontract.cli.history_options import consulted, contract_option, history_options, with_history
 from ragcontract.cli.options import find_files, measure, takes
 from ragcontract.contract import defaults
 from ragcontract.core.errors import ExitCode
@@ -14,16 +15,20 @@ from ragcontract.report.sections.changes import diff
 
 @click.command("diff")
 @takes("golden", "run", "scores", "judgments", "calibration", "baseline", "config", "k", "repeats")
+@history_options
+@contract_option
 @click.option(
     "--format", "form", type=click.Choice(["text", "md", "json"]), default="text", help="The output format. [text]"
 )
-def command(*, inputs: Inputs, form: str) -> int:
+def command(*, inputs: Inputs, history: str | None, branch: str | None, contract: str | None, form: str) -> int:
     """Print how ranks changed since the baseline.
 
     Lists the worst changes first, then queries that improved, are new, have another question or are gone. For those
     that break a rule, also lists what was retrieved, before and now. Gives no verdict.
     """
+    inputs, looked_up = with_history(inputs, consulted(history, branch, contract))
     inputs = find_files(inputs)
+    inputs = looked_up.with_baseline(inputs) if looked_up else inputs
     if inputs.baseline is None:
         pipeline.load(inputs)  # a contract without labels cannot have a baseline yet, and that is what to say
         raise click.UsageError(f"there is nothing to compare with: give --baseline, or have {defaults.BASELINE} here")

@@ -12,12 +12,24 @@ from ragcontract.report import json_report, terminal
 
 @click.command("score")
 @takes("golden", "run", "scores", "judgments", "config", "k", "repeats", "engine")
+@history_options
+@contract_option
 @click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", help="The output format. [table]"
 )
-def command(*, inputs: Inputs, engine: str, form: str) -> int:
-    """Print the metrics of one run, overall and by tag."""
-    report = measure(replace(find_files(inputs), decides=False), engine)
+def command(
+    *, inputs: Inputs, history: str | None, branch: str | None, contract: str | None, engine: str, form: str
+) -> int:
+    """Print the metrics of one run, overall and by tag.
+
+    With a history, the run may be an entry of it, as --run history:last.
+    """
+    names = inputs.paths("run")
+    inputs = replace(find_files(inputs), decides=False)
+    if [*filter(is_entry, names)]:
+        (run,) = runs_of(names, consulted(history, branch, contract))
+        inputs = replace(inputs, run=run)
+    report = measure(inputs, engine)
     if form == "json":
         say_json(json_report.render_score(report))
     else:
