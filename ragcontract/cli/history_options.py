@@ -57,13 +57,6 @@ class Consulted(Struct, frozen=True, kw_only=True):
         looked: Lookup = lookup.look_up(runs, name, self.here)
         return looked
 
-    def run_named(self, path: str) -> Local:
-        """Return the run of an entry, named as ``history:last`` in place of a run's path."""
-        looked = self.look_up(path.removeprefix(NAMED))
-        if looked.chosen is None:
-            raise InputError([f"{path}: nothing is recorded yet"])
-        return Local(LOOKUP.load().EntryRows(chosen=looked.chosen))
-
 
 def consulted(history: str | None, branch: str | None, contract: str | None = None) -> Consulted | None:
     """Return the history that an option or the environment names; None without one."""
@@ -79,9 +72,10 @@ def with_history(inputs: Inputs, history: Consulted | None) -> "tuple[Inputs, Lo
 
     Raises :class:`InputError` if the baseline is an entry and no history is named.
     """
-    names = [path for path in inputs.paths("baseline") if path.startswith(NAMED)]
-    if not history:
-        refuse_without(names)
+    entries = [*filter(is_entry, inputs.paths("baseline"))]
+    if history is None:
+        if entries:
+            raise _no_history(entries[0])
         return inputs, None
     inputs, name = LOOKUP.load().split_baseline(inputs)
     return inputs, history.look_up(name)
@@ -92,7 +86,15 @@ def is_entry(path: str) -> bool:
     return path.startswith(NAMED)
 
 
-def refuse_without(names: list[str]) -> None:
-    """Raise :class:`InputError` if an entry is named and no history is."""
-    if names:
-        raise InputError([f"{names[0]}: is an entry of a history; name the history with --history or {VARIABLE}"])
+def run_named(path: str, history: Consulted | None) -> Local:
+    """Return the run of the entry that stands in place of a path; raises :class:`InputError` if there is none."""
+    if history is None:
+        raise _no_history(path)
+    looked_up = history.look_up(path.removeprefix(NAMED))
+    if looked_up.chosen is None:
+        raise InputError([f"{path}: nothing is recorded yet"])
+    return Local(LOOKUP.load().EntryRows(chosen=looked_up.chosen))
+
+
+def _no_history(path: str) -> InputError:
+    return InputError([f"{path}: is an entry of a history; name the history with --history or {VARIABLE}"])

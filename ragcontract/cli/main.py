@@ -37,7 +37,7 @@ REPEATABLE = (
     "--watch",
 )
 COMPLETION = "_RAG_CONTRACT_COMPLETE"  # with which a shell asks click for words that complete a command line
-NEED_NONE = {"init", "render", "schema"}  # commands that need no contract
+NEED_NONE = {"history", "init", "render", "schema"}  # commands that need no contract
 ELSEWHERE = ("--golden", "--config", "--from", "--to")  # the options that name a contract, or what to make one from
 LACKS_CONTRACT: Line[Callable[[], bool]] = Line(home="ragcontract.cli.options:lacks_contract")
 # In the order in which a new contract uses them.
@@ -51,6 +51,7 @@ NAMES = (
     "check",
     "render",
     "baseline",
+    "history",
     "waive",
     "diff",
     "score",

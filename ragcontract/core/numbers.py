@@ -121,6 +121,21 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else plural}"
 
 
+BLOCKS = "▁▂▃▄▅▆▇█"
+FLAT = 0.02  # a smaller range of values is shown as wide as this, so that noise does not look like a change
+
+
+def sparkline(values: Sequence[float | None]) -> str:
+    """Return values as a line of blocks, the highest value with the highest block; a blank for None."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return " " * len(values)
+    low, high = min(known), max(known)
+    start = low - max(FLAT - (high - low), 0) / 2
+    step = max(high - low, FLAT) / (len(BLOCKS) - 1)
+    return "".join(" " if value is None else BLOCKS[round((value - start) / step)] for value in values)
+
+
 def is_within(value: object, least: float, most: float, *, whole: bool) -> bool:
     """Return whether a value is a number in a range, ends included. True is not a number, and NaN is in no range."""
     is_number = type(value) is int or (not whole and type(value) is float)

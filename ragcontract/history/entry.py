@@ -143,7 +143,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     failed: Annotated[list[str], Meta(description="The queries that fail; the first 1,000.")]
     tolerated: Annotated[
         list[str],
-        Meta(description="Broken queries that the baseline excuses, or that count in the pass rate; the first 1,000."),
+        Meta(description="Broken queries that do not fail by themselves: known, waived and such; the first 1,000."),
     ] = []
     pass_rate: float | None = None
     latency: Latency | None = None

@@ -1,7 +1,7 @@
 """Makes the entry of an earlier check from its ``report.json``: its files are read again, and must be the same."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
@@ -27,14 +27,14 @@ SHOWN_DIGITS = 8  # of a digest in a message
 
 def entry_of_report(
     path: Path,
-    origin: Recorded,
+    origin: Callable[[Report], Recorded],
     store: Store,
     *,
     accepted: bool = False,
     private: bool = False,
     plugins: Mapping[str, Plugin] = {},
 ) -> NewEntry:
-    """Return the entry of the check whose report is at ``path``.
+    """Return the entry of the check whose report is at ``path``; ``origin`` says where that check ran.
 
     Raises :class:`InputError` if the report has no verdict, or is of a part of the contract, or if a file that it names
     has changed since.
@@ -55,7 +55,7 @@ def entry_of_report(
         again = f"its files give the verdict {outcome.report.verdict} now"
         raise InputError([f"{path}: says {report.verdict}, and {again}; run check again"])
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    return new_entry(report, outcome.evaluation, origin, report_sha256=digest, accepted=accepted, private=private)
+    return new_entry(report, outcome.evaluation, origin(report), report_sha256=digest, accepted=accepted, private=private)
 
 
 def _changed(report: Report) -> Iterator[str]:
@@ -78,6 +78,12 @@ def _files(report: Report) -> list[SourceFile]:
     inputs = report.inputs
     parts = (inputs.golden, inputs.run, inputs.scores, inputs.judgments, inputs.baseline, inputs.config)
     return [file for part in parts if part for file in part.files]
+
+
+def files_of(report: Report) -> list[str]:
+    """Return the files that an application or a judge wrote, which may change with every check."""
+    inputs = report.inputs
+    return [file.path for part in (inputs.run, inputs.scores, inputs.judgments) if part for file in part.files]
 
 
 def _inputs(report: Report, store: Store) -> Inputs:

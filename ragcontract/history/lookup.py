@@ -19,8 +19,6 @@ from ragcontract.report.history_report import BrokenSince, HistoryBaseline, Hist
 from ragcontract.report.record import QueryReport
 from ragcontract.runs.baseline_file import StoredEvent, document_events
 
-BROKEN = frozenset({"fail", "counted", "known"})  # the statuses of queries that a run breaks, waived ones aside
-
 
 class Here(Struct, frozen=True, kw_only=True):
     """The check that asks a history."""
@@ -150,7 +148,7 @@ def broken_since(newest: Sequence[Entry], queries: Sequence[QueryReport]) -> dic
     since: dict[str, BrokenSince] = {}
     for query in queries:
         runs = 0
-        while query.status in BROKEN and runs < len(newest) and query.id in broken_in[runs]:
+        while query.status != "pass" and runs < len(newest) and query.id in broken_in[runs]:
             runs += 1
         if runs:
             first = newest[runs - 1]

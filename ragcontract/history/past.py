@@ -154,9 +154,7 @@ def choose(past: Past, name: str, branch: str | None, commits: Commits, own_run:
     commit, and at one commit that of the newest run. Raises :class:`InputError` if there is none.
     """
     start = f"{BASELINE}{name}"
-    is_id, is_commit = EntryId.of(name) is not None, bool(_COMMIT.fullmatch(name))
-    if name not in {LAST_PASS, LAST} and not is_id and not is_commit:
-        raise InputError([f"{visible(start)}: names no entry; use {NAMES}"])
+    _refuse_no_name(name)
     places = {sha: place for place, sha in enumerate(commits.shas)}
     place_of = {sha[: len(NO_COMMIT)]: place for sha, place in places.items()}
     ids = [entry_id for entry_id in past.ids() if entry_id.commit in place_of]  # newest first
@@ -180,6 +178,25 @@ def _fits(entry: Entry, name: str) -> bool:
 def passed(entry: Entry) -> bool:
     """Return whether a run passed by itself: no label accepted it, and its commit is what ran."""
     return entry.verdict == "pass" and not entry.accepted and not entry.source.dirty
+
+
+def entry_named(past: Past, name: str, branch: str | None) -> Entry:
+    """Return the newest entry that a name fits, of a branch if one is named; raises :class:`InputError` if none does.
+
+    Unlike :func:`choose`, the entry need not be at a commit before the one that is checked out.
+    """
+    name = name.removeprefix(BASELINE)
+    _refuse_no_name(name)
+    for entry in past.entries():
+        if branch in {None, entry.source.branch} and _fits(entry, name):
+            return entry
+    on = f" on {visible(branch)}" if branch else ""
+    raise InputError([f"{visible(name)}: no entry of {named(past.contract)}{on} is named so", *past.warnings()])
+
+
+def _refuse_no_name(name: str) -> None:
+    if name not in {LAST_PASS, LAST} and EntryId.of(name) is None and not _COMMIT.fullmatch(name):
+        raise InputError([f"{visible(f'{BASELINE}{name}')}: names no entry; use {NAMES}"])
 
 
 def _why_none(past: Past, start: str, branch: str | None, commits: Commits, candidates: Sequence[Entry]) -> str:

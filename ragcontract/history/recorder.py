@@ -71,8 +71,8 @@ def new_entry(
         metrics=_metrics(report),
         gates=_gates(report),
         broken=EntryBroken(queries=report.broken.queries, new=report.broken.new, in_baseline=report.broken.in_baseline),
-        failed=_ids(report, "fail"),
-        tolerated=_ids(report, "known", "counted"),
+        failed=[query.id for query in report.queries if query.status == "fail"][: bounds.ENTRY_FAILED],
+        tolerated=[query.id for query in report.queries if query.status not in {"pass", "fail"}][: bounds.ENTRY_FAILED],
         pass_rate=report.pass_rate.rate if report.pass_rate is not UNSET else None,
         latency=report.latency.current if report.latency else None,
         head=StoredHead(**{name: getattr(head, name) for name in StoredHead.__struct_fields__}),
@@ -101,10 +101,6 @@ def _fitting(entry: Entry) -> bytes:
         if len(content := encode(each)) <= bounds.ENTRY:
             return content
     raise InputError([f"its entry would be larger than {mebibytes(bounds.ENTRY)}, so it cannot be recorded"])
-
-
-def _ids(report: Report, *statuses: str) -> list[str]:
-    return [query.id for query in report.queries if query.status in statuses][: bounds.ENTRY_FAILED]
 
 
 def _lines(evaluation: Evaluation, *, private: bool) -> tuple[list[bytes], str]:

@@ -7,6 +7,14 @@ from msgspec.structs import replace
 
 from ragcontract import pipeline
 from ragcontract.cli.console import progress_over, say, say_json, warn
+from ragcontract.cli.history_options import (
+    Consulted,
+    consulted,
+    contract_option,
+    history_options,
+    is_entry,
+    run_named,
+)
 from ragcontract.cli.options import clock, find_files, refuse_outputs, takes
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode
@@ -38,13 +46,25 @@ FORMATS: dict[str, Callable[[RunComparison], Content]] = {
 @click.command("compare")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN…")
 @takes("golden", "judgments", "config", "k", "repeats")
+@history_options
+@contract_option
 @click.option("--tag", metavar="TAG", help="Compare only the golden queries with this tag.")
 @click.option("--format", "form", type=click.Choice(list(FORMATS)), default="text", help="The output format. [text]")
 @click.option("--out", metavar="FILE", help="Where to write it. [standard output; html needs a file]")
-def command(*, inputs: Inputs, runs: Sequence[str], tag: str | None, form: str, out: str | None) -> int:
+def command(
+    *,
+    inputs: Inputs,
+    history: str | None,
+    branch: str | None,
+    contract: str | None,
+    runs: Sequence[str],
+    tag: str | None,
+    form: str,
+    out: str | None,
+) -> int:
     """Compare several runs over one golden set.
 
-    Each RUN is a run, a quoted glob of its files, or a baseline.json. Shows the mean of each metric with its 95 %
+    Each RUN is a run, a quoted glob of its files, a baseline.json, or an entry of a history, as history:last-pass. Shows the mean of each metric with its 95 %
     interval, the change since the first run with the queries that got better and worse, and the queries that the runs
     disagree about most. Gives no verdict.
     """
@@ -58,7 +78,7 @@ def command(*, inputs: Inputs, runs: Sequence[str], tag: str | None, form: str, 
     inputs = find_files(named)
     refuse_outputs({"out": out} if out else {}, inputs.all, pages={"out"} if form == "html" else ())
     with progress_over([*inputs.golden, *runs]) as progress:
-        made = _compared(replace(inputs, progress=progress))
+        made = _compared(replace(inputs, progress=progress), consulted(history, branch, contract))
     warn(made.warnings)
     if out:
         write_files({out: FORMATS[form](made)})
@@ -74,9 +94,12 @@ def command(*, inputs: Inputs, runs: Sequence[str], tag: str | None, form: str, 
     return ExitCode.PASS
 
 
-def _compared(inputs: Inputs) -> RunComparison:
+def _compared(inputs: Inputs, history: Consulted | None) -> RunComparison:
     """Read and score all runs; raises :class:`InputError` with the problems of all of them."""
-    sources = [Local(open_baseline([path], inputs.progress)) for path in inputs.paths("run")]
+    sources = [
+        run_named(path, history) if is_entry(path) else Local(open_baseline([path], inputs.progress))
+        for path in inputs.paths("run")
+    ]
     contract, judge = judged(pipeline.load(inputs).without_diagnostics(), inputs, clock())
     plan = plan_of(contract, inputs, judge)
     sides = [source.evaluate(plan) for source in sources]

@@ -4,6 +4,7 @@ import click
 from msgspec.structs import replace
 
 from ragcontract.cli.console import say, say_json
+from ragcontract.cli.history_options import consulted, contract_option, history_options, is_entry, run_named
 from ragcontract.cli.options import find_files, measure, takes
 from ragcontract.core.errors import ExitCode
 from ragcontract.evaluation.source import Inputs
@@ -24,11 +25,11 @@ def command(
 
     With a history, the run may be an entry of it, as --run history:last.
     """
-    names = inputs.paths("run")
     inputs = replace(find_files(inputs), decides=False)
-    if [*filter(is_entry, names)]:
-        (run,) = runs_of(names, consulted(history, branch, contract))
-        inputs = replace(inputs, run=run)
+    if entries := [path for path in inputs.paths("run") if is_entry(path)]:
+        if len(inputs.paths("run")) > 1:
+            raise click.UsageError(f"{entries[0]} is a run by itself; name no other --run beside it")
+        inputs = replace(inputs, run=run_named(entries[0], consulted(history, branch, contract)))
     report = measure(inputs, engine)
     if form == "json":
         say_json(json_report.render_score(report))

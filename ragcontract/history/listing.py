@@ -1,0 +1,233 @@
+"""What ``history show`` prints: the runs of a contract, one run, or the runs of one query."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
+from ragcontract.core.ids import as_id
+from ragcontract.core.nearest import NearNames
+from ragcontract.core.numbers import count, fixed, more, sparkline
+from ragcontract.core.phrase import Name
+from ragcontract.files.json_lines import UNDECODABLE
+from ragcontract.history.entry import NO_COMMIT, Entry
+from ragcontract.history.interface import Store
+from ragcontract.history.past import SHORT, state_of
+from ragcontract.report.blocks import Block, Items, Note, Parts, Table, Text, between
+from ragcontract.runs.baseline_file import BaselineQuery
+
+DIGITS = 3  # of a mean
+SHOWN_METRICS = 3
+MINUTE = len("2026-11-21T20:30")
+
+
+class QueryRun(Struct, frozen=True, kw_only=True):
+    """One query in one recorded run."""
+
+    id: str
+    commit: str | None
+    created_at: str
+    status: str  # pass, broken, tolerated, or absent
+    ranks: dict[str, int | None] | None  # of its relevant documents; None if it is not known
+
+
+class QueryHistory(Struct, frozen=True, kw_only=True):
+    """The runs of one query, newest first, and when it broke."""
+
+    query: str
+    runs: list[QueryRun]
+    broken: bool  # in the newest run
+    since: QueryRun  # the first run in a row with this state
+    before: QueryRun | None  # the last run with the other state; None if there is none
+
+
+class Listing(Struct, frozen=True, kw_only=True):
+    """What ``history show --format json`` prints."""
+
+    contract: str
+    branch: str | None
+    entries: list[Entry] = []
+    query: QueryHistory | None = None
+
+
+def runs(entries: Sequence[Entry], metric: str | None) -> list[Block]:
+    """Return the table of runs, newest first, and a line for each metric; raises InputError for an unknown metric."""
+    keys = _keys(entries, metric)
+    labels = {key: _label(entries, key) for key in keys}
+    means = [Text(label, "label") for label in labels.values()]
+    head: list[Parts] = ["when (UTC)", "commit", "verdict", *means, "broken"]
+    rows: list[list[Parts]] = [
+        [
+            entry.created_at[:MINUTE].replace("T", " "),
+            short_commit(entry),
+            Text(state_of(entry), "line"),
+            *(_mean(entry, key) for key in keys),
+            f"{entry.broken.queries:,}",
+        ]
+        for entry in entries
+    ]
+    lines: list[Parts] = [(Text(labels[key], "label"), f"  {line}") for key in keys if (line := _line(entries, key))]
+    return [Table(head, "lll" + "r" * (len(keys) + 1), rows), Items(lines)]
+
+
+def one_run(entry: Entry) -> list[Block]:
+    """Return what an entry says."""
+    source = entry.source
+    where = [("branch ", Name(source.branch))] if source.branch else []
+    facts: list[Parts] = [
+        (Name(entry.id), f"  {entry.created_at}"),
+        between(", ", [("commit ", Name(source.commit or "not known")), *where]),
+        Text(entry.summary, "line"),
+        ("verdict: ", Text(state_of(entry), "line")),
+        *([("run: ", Text(source.run_url, "line"))] if source.run_url else []),
+        *([("no result set: ", Text(entry.no_results, "line"))] if entry.no_results else []),
+    ]
+    metrics: list[list[Parts]] = [
+        [Text(metric.label, "label"), fixed(metric.value, DIGITS), metric.status] for metric in entry.metrics.values()
+    ]
+    return [Items(facts), Table(["metric", "mean", "limits"], "lrl", metrics), *_failed(entry)]
+
+
+def _failed(entry: Entry) -> Iterator[Block]:
+    for title, ids in (("failed", entry.failed), ("broken, but not failed", entry.tolerated)):
+        if ids:
+            listed = between(", ", Name(query_id) for query_id in ids[: bounds.ROWS])
+            yield Note((f"{title}: ", listed, more(len(ids), bounds.ROWS, form=" and {}")))
+
+
+def short_commit(entry: Entry) -> str:
+    """Return the first digits of an entry's commit."""
+    return (entry.source.commit or NO_COMMIT)[:SHORT]
+
+
+def _keys(entries: Sequence[Entry], metric: str | None) -> list[str]:
+    """Return the metrics to show: the wanted one, or else those with a limit in the newest run, or else its first."""
+    known = {key: each for entry in reversed(entries) for key, each in entry.metrics.items()}
+    if metric is not None:
+        if metric not in known:
+            advice = NearNames(known).advice(metric)
+            raise InputError([f"--metric {metric}: no run has this metric{f'; {advice}' if advice else ''}"])
+        return [metric]
+    limited = [key for key, each in known.items() if each.status != "none"]
+    return (limited or [*known])[:SHOWN_METRICS]
+
+
+def _label(entries: Sequence[Entry], key: str) -> str:
+    return next(entry.metrics[key].label for entry in entries if key in entry.metrics)
+
+
+def _value(entry: Entry, key: str) -> float | None:
+    return entry.metrics[key].value if key in entry.metrics else None
+
+
+def _mean(entry: Entry, key: str) -> str:
+    return fixed(_value(entry, key), DIGITS)
+
+
+def _line(entries: Sequence[Entry], key: str) -> str:
+    """Return the values of a metric as blocks, oldest first, with the first and the last value."""
+    values = [value for entry in reversed(entries) if (value := _value(entry, key)) is not None]
+    if len(values) < 2:  # noqa: PLR2004 (a change needs two)
+        return ""
+    return f"{sparkline(values)}  {fixed(values[0], DIGITS)} → {fixed(values[-1], DIGITS)}"
+
+
+def query_history(store: Store, entries: Sequence[Entry], query_id: str, most: int) -> QueryHistory:
+    """Return the newest ``most`` runs of a query, and when it broke in all of the entries, which are newest first.
+
+    Raises :class:`InputError` if no run has the query.
+    """
+    ranks = _Ranks(store, query_id)
+    listed = [ranks.run(entry) for entry in entries[:most]]
+    with_query = [run for run in listed if run.status != "absent"]
+    if not with_query:
+        raise InputError([f"--query {query_id}: none of the last {count(len(listed), 'run')} has this query"])
+    broken = with_query[0].status != "pass"
+    states = [(entry, query_id in entry.failed or query_id in entry.tolerated) for entry in entries]
+    start = next(number for number, run in enumerate(listed) if run.status != "absent")
+    end = next((number for number in range(start, len(states)) if states[number][1] != broken), len(states))
+    return QueryHistory(
+        query=query_id,
+        runs=listed,
+        broken=broken,
+        since=ranks.run(states[end - 1][0], with_ranks=False),
+        before=ranks.run(states[end][0], with_ranks=False) if end < len(states) else None,
+    )
+
+
+class _Ranks:
+    """Looks a query up in result sets, each of which is read once."""
+
+    def __init__(self, store: Store, query_id: str) -> None:
+        self._store = store
+        self._query_id = query_id
+        self._known: dict[str, BaselineQuery | None] = {}
+
+    def run(self, entry: Entry, *, with_ranks: bool = True) -> QueryRun:
+        query = self._query(entry) if with_ranks else None
+        is_absent = with_ranks and query is None and entry.results is not None
+        status = "absent" if is_absent else "pass"
+        status = "tolerated" if self._query_id in entry.tolerated else status
+        status = "broken" if self._query_id in entry.failed else status
+        return QueryRun(
+            id=entry.id,
+            commit=entry.source.commit,
+            created_at=entry.created_at,
+            status=status,
+            ranks=query.ranks if query else None,
+        )
+
+    def _query(self, entry: Entry) -> BaselineQuery | None:
+        if entry.results is None:
+            return None
+        digest = entry.results.sha256
+        if digest not in self._known:
+            self._known[digest] = self._found(digest, self._store.results(digest))
+        return self._known[digest]
+
+    def _found(self, digest: str, data: bytes | None) -> BaselineQuery | None:
+        """Return the query in a result set; None if it is not there, or if the result set is gone or was changed."""
+        if data is None or hashlib.sha256(data).hexdigest() != digest:
+            return None
+        start = b'{"id":' + msgspec.json.encode(self._query_id)
+        for line in data.split(b"\n"):
+            if line.startswith(start) or (self._query_id.isdecimal() and line.startswith(b'{"id":')):
+                try:
+                    query = msgspec.json.decode(line, type=BaselineQuery)
+                except UNDECODABLE:
+                    continue
+                if as_id(query.id) == self._query_id:
+                    return query
+        return None
+
+
+def query_runs(history: QueryHistory) -> list[Block]:
+    """Return the runs of a query as a table, and a sentence on when it broke."""
+    rows: list[list[Parts]] = [
+        [
+            run.created_at[:MINUTE].replace("T", " "),
+            (run.commit or NO_COMMIT)[:SHORT],
+            run.status,
+            between(", ", (Name(doc_id), f" {rank or 'missing'}") for doc_id, rank in (run.ranks or {}).items()),
+        ]
+        for run in history.runs
+    ]
+    return [Table(["when (UTC)", "commit", "status", "ranks"], "llll", rows), Note(_when(history))]
+
+
+def _when(history: QueryHistory) -> Parts:
+    since, before = _at(history.since), history.before
+    if history.broken and before:
+        return (Name(history.query), f" is broken since {since}; it last held at {_at(before)}.")
+    if history.broken:
+        return (Name(history.query), f" is broken in all runs that were read, since {since} or earlier.")
+    if before:
+        return (Name(history.query), f" holds since {since}; it was last broken at {_at(before)}.")
+    return (Name(history.query), f" holds in all runs that were read, since {since} or earlier.")
+
+
+def _at(run: QueryRun) -> str:
+    return f"{(run.commit or NO_COMMIT)[:SHORT]} ({run.created_at[:10]})"
