@@ -318,3 +318,4 @@ ENTRY_FAILED = 1_000  # queries; those that fail, and those that the baseline ex
 ENTRIES = 10_000  # entries; those of a contract that are read; older ones are not
 ENTRIES_AT_ONCE = 100  # entries; those that are read from a branch in one call; the others follow
 REACHABLE = 300  # commits; those before the checked-out one whose entries can be a baseline; older ones cannot
+UNFINISHED = 3_600  # s; the age of a temporary file in a folder with a history; whoever adds an entry deletes it
