@@ -319,3 +319,4 @@ ENTRIES = 10_000  # entries; those of a contract that are read; older ones are n
 ENTRIES_AT_ONCE = 100  # entries; those that are read from a branch in one call; the others follow
 REACHABLE = 300  # commits; those before the checked-out one whose entries can be a baseline; older ones cannot
 STATUS_DESCRIPTION = 140  # characters; the description of a commit's status, as GitHub allows; cut, with an ellipsis
+UNFINISHED = 3_600  # s; the age of a temporary file in a folder with a history; whoever adds an entry deletes it
