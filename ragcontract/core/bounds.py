@@ -133,6 +133,7 @@ ALL_QUERIES = 10_000  # golden queries; a report with all queries by default; on
 RAISED = 20  # findings; the message of `ContractBroken` in Python; the others are counted
 OPEN_QUERIES = 5  # queries; the broken ones in the open in Markdown; the others are folded
 HEADLINE = 90  # characters; the headline of a report; facts that matter less are left out
+BRANCH = 60  # characters; a branch in a sentence about the history; cut, with an ellipsis
 LISTED = 5  # documents; a list in a sentence, and the ranks in a cell; the others are counted
 REPLACED_DAYS = 14  # days; a note that the baseline was replaced; only the list of inputs has it
 NOTE_REASON = 300  # characters; why regressions are accepted, in that note; cut, with an ellipsis

@@ -115,8 +115,10 @@ def minute(now: datetime) -> str:
 
 def _baseline_age(report: Report | None) -> str:
     baseline = report.inputs.baseline if report else None
-    if baseline is None or baseline.created_at is None:
+    if report is None or baseline is None or baseline.created_at is None:
         return ""
+    if report.history and report.history.baseline:
+        return ""  # a note under the verdict has it
     if baseline.age_days is None:  # a hand-made baseline
         return f"baseline made {text(clipped(baseline.created_at, bounds.BASELINE_TIME))}"
     return f"baseline made {count(baseline.age_days, 'day')} ago" if baseline.age_days > 0 else "baseline made today"
@@ -139,7 +141,9 @@ def of_report(report: Report, level: Level, in_repository: InRepository) -> str:
     # Generators, because there can be many thousands and each location searches the disk for its repository.
     gates = (_of_gate(finding, level, in_repository) for finding in failed)
     queries = (
-        _of_query(query, findings.failing(query.id), failing_since(report, query, findings), level, in_repository)
+        _of_query(
+            query, findings.failing(query.id), render(failing_since(report, query, findings)), level, in_repository
+        )
         for query in broken
     )
     warnings = chain(

@@ -14,6 +14,7 @@ from ragcontract.core.phrase import Code, Name, Phrase, joined, render
 from ragcontract.core.run import COMPARED_VERSIONS, VERSION_FIELDS
 from ragcontract.core.safe_text import clipped, encodable, shorten, visible
 from ragcontract.decision.gate_report import NOT_PROVEN, GateStatus
+from ragcontract.report.history_report import newer_baseline
 from ragcontract.report.limit_text import limited_by
 from ragcontract.report.metric_table import differs, table_rows
 from ragcontract.report.parts import BaselineInput
@@ -36,7 +37,8 @@ def drift(report: Report) -> Iterator[Phrase]:
         yield ("Changed since the baseline: ", *joined(steps))
     if baseline.too_old:
         age = f"The baseline is {count(baseline.age_days or 0, 'day')} old, more than max_baseline_age allows"
-        yield (f"{age}; update it with ", Code("rag-contract baseline --update"))
+        update = ("update it with ", Code("rag-contract baseline --update"))
+        yield (f"{age}; ", *(newer_baseline(report.history) or update))
     if baseline.k is not None and max(baseline.k) != max(report.k):
         yield (f"The baseline was made with k = {max(baseline.k)} and is compared here at k = {max(report.k)}",)
 

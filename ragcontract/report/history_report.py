@@ -1,8 +1,19 @@
-"""The record of what a history says of a check: its baseline there, and since when queries are broken."""
+"""What a history says of a check: its baseline there, and since when queries are broken. The record and its sentences.
 
-from typing import Annotated
+In the sentences, branch and commit are names, which each format escapes. They are cut here, because every broken query
+repeats them.
+"""
 
-from msgspec import Meta, Struct
+from collections.abc import Iterator
+from typing import Annotated, TypeAlias
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from ragcontract.core import bounds
+from ragcontract.core.numbers import count
+from ragcontract.core.phrase import Name, Phrase
+from ragcontract.core.safe_text import shorten
+from ragcontract.report.parts import BaselineInput
 
 Count = Annotated[int, Meta(ge=0)]
 
@@ -39,3 +50,56 @@ class HistoryReport(Struct, frozen=True, kw_only=True, omit_defaults=True):
         dict[str, BrokenSince], Meta(description="Of broken queries that were broken on the branch already, by id.")
     ] = {}
     notes: list[str] = []
+
+
+Known: TypeAlias = HistoryReport | UnsetType
+COMMIT_DIGITS = 7  # as git and GitHub show commits
+# What is true of the commits that are newer than an entry, by how the entry was named; a commit or an id pins it.
+PASSED_OVER = {"last-pass": "not recorded or did not pass", "last": "not recorded"}
+
+
+def _branch(history: HistoryReport) -> str:
+    """Return the branch whose entries were read; empty if it is not known."""
+    return shorten(history.branch or "", bounds.BRANCH)
+
+
+def compared_with(history: Known, baseline: BaselineInput | None) -> Iterator[Phrase]:
+    """Yield the note on the entry that is the baseline: its commit, its age, and how many commits are newer."""
+    if history is UNSET or history.baseline is None or baseline is None:
+        return
+    entry, branch, days = history.baseline, _branch(history), baseline.age_days
+    commit = entry.commit[:COMMIT_DIGITS]
+    age = "" if days is None else f", {count(days, 'day')} old" if days > 0 else ", recorded today"
+    note: list[str | Name] = ["Compared with ", Name(f"{branch}@{commit}" if branch else commit), age]
+    if entry.behind and (what := PASSED_OVER.get(entry.named)):
+        of_branch = (" of ", Name(branch)) if branch else ()
+        verb = "was" if entry.behind == 1 else "were"
+        note += [f"; {count(entry.behind, 'newer commit')}", *of_branch, f" {verb} {what}"]
+    yield tuple(note)
+
+
+def newer_baseline(history: Known) -> Phrase:
+    """Return what helps if an entry is too old as a baseline; empty if the baseline is not an entry."""
+    if history is UNSET or history.baseline is None:
+        return ()
+    if history.baseline.named not in PASSED_OVER:
+        return ("choose a newer entry of the history",)
+    of_branch = (" of ", Name(branch)) if (branch := _branch(history)) else ()
+    return ("record a newer check", *of_branch, *((" that passes",) if history.baseline.named == "last-pass" else ()))
+
+
+def notes_of(history: Known) -> list[Phrase]:
+    """Return the notes of the history, such as why it could not be read."""
+    return [] if history is UNSET else [(note,) for note in history.notes]
+
+
+def broken_on_branch(history: Known, query_id: str) -> Phrase:
+    """Return ``broken since abc1234 on main``; empty for a query that is not known to be broken there."""
+    broken = None if history is UNSET else history.broken_since.get(query_id)
+    if history is UNSET or broken is None:
+        return ()
+    commit = Name(broken.commit[:COMMIT_DIGITS])
+    on_branch = (" on ", Name(branch)) if (branch := _branch(history)) else ()
+    if broken.or_before:
+        return ("broken", *on_branch, " since ", commit, " or earlier")
+    return ("broken since ", commit, *on_branch)

@@ -18,6 +18,7 @@ from ragcontract.files.json_text import check_nesting, doubled_key, fault
 from ragcontract.files.problems import Problem
 from ragcontract.files.writing import document
 from ragcontract.report.formats import Reported
+from ragcontract.report.history_report import notes_of
 from ragcontract.report.record import Detail, ErrorReport, QueryReport, Report
 
 
@@ -123,7 +124,7 @@ def _refuse_another_verdict(report: Report, path: Path) -> None:
         raise InputError([f'{path}: verdict: is "fail", but nothing in it failed; use the report of the check'])
 
 
-NOTES = "likely_mistakes, run_notes, label_notes, causes"
+NOTES = "likely_mistakes, run_notes, label_notes, causes, history.notes"
 
 
 def _refuse_unwritten(report: Report, path: Path) -> None:
@@ -136,7 +137,7 @@ def _refuse_unwritten(report: Report, path: Path) -> None:
     )
     causes = [cause.phrase for cause in report.causes]
     of_run: list[Phrase] = [(note,) for note in report.run_notes]
-    of_notes = (report.likely_mistakes, of_run, report.label_notes, causes)
+    of_notes = (report.likely_mistakes, of_run, report.label_notes, causes, notes_of(report.history))
     too_long = f"a sentence has more than {bounds.REPORT_SENTENCE:,} characters"
     most_notes = max(map(len, of_notes))
     problems = {

@@ -19,8 +19,9 @@ from ragcontract.core.phrase import render as say
 from ragcontract.core.safe_text import visible
 from ragcontract.decision.gate_report import GateReport
 from ragcontract.report.formats import Reported
+from ragcontract.report.history_report import notes_of
 from ragcontract.report.notes import change_notes, scope_note
-from ragcontract.report.queries import FindingsByQuery, shown_answer, since
+from ragcontract.report.queries import FindingsByQuery, shown_answer, since, why_excused
 from ragcontract.report.record import ErrorReport, QueryReport, Report
 
 Properties = dict[str, str]
@@ -43,7 +44,7 @@ def render(report: Report) -> Iterator[bytes]:
     listed = [query for query in report.queries if complete or query.violations]
     properties = {key: str(metric.current) for key, metric in report.metrics.items() if metric.current is not None}
     properties |= {"verdict": report.verdict, "k": ",".join(map(str, report.k))}
-    if notes := [say(phrase, visible, visible) for phrase in change_notes(report)]:
+    if notes := [say(phrase, visible, visible) for phrase in (*change_notes(report), *notes_of(report.history))]:
         properties["history"] = "; ".join(notes)
     if note := scope_note(report):
         properties["scope"] = say(note, visible, visible)
@@ -59,9 +60,7 @@ def render(report: Report) -> Iterator[bytes]:
     yield from _suite(_name(report, "gates"), properties, gates, map(_xml, of_gate))
     classname = _name(report, "queries", ".")
     cases = (
-        _xml(_query(query, findings, since(report, query), classname))
-        if query.violations
-        else _passing(query, classname)
+        _xml(_query(query, findings, report, classname)) if query.violations else _passing(query, classname)
         for query in listed
     )
     yield from _suite(_name(report, "queries"), of_queries, queries, cases)
@@ -149,7 +148,7 @@ def _gate(gate: GateReport, finding: Finding | None, classname: str) -> TestCase
     return case
 
 
-def _query(query: QueryReport, findings: FindingsByQuery, age: str, classname: str) -> TestCase:
+def _query(query: QueryReport, findings: FindingsByQuery, report: Report, classname: str) -> TestCase:
     case = _case(query.id, classname, query.location)
     if not query.violations:
         return case
@@ -165,6 +164,7 @@ def _query(query: QueryReport, findings: FindingsByQuery, age: str, classname: s
         described = [f"Expected {_expected(finding)}\nFound: {_found(finding)}" for finding in failing]
         if answer := shown_answer(query, bounds.SAID):
             described.append(f"Answer: {answer}")
+        age = say(since(report, query), visible, visible)
         case.add_failure_info(
             message=(f"{age}: " if age else "") + "; ".join(sentence(finding, visible, visible) for finding in failing),
             output="\n".join([visible(query.query), *described, *tolerated, *([why] if why else [])]),
@@ -172,7 +172,7 @@ def _query(query: QueryReport, findings: FindingsByQuery, age: str, classname: s
         )
     else:
         status = "skipped" if query.status == "skipped" else ""  # the name of the element says it already
-        case.add_skipped_info(message=visible(findings.why_tolerated(query.id, status)))
+        case.add_skipped_info(message=say(why_excused(report, query, findings, status), visible, visible))
     return case
 
 

@@ -14,6 +14,7 @@ from ragcontract.core.phrase import Name, Phrase, joined, listed
 from ragcontract.core.run import SourceFile
 from ragcontract.core.safe_text import clipped
 from ragcontract.decision.gate_report import GateReport
+from ragcontract.report.history_report import compared_with
 from ragcontract.report.limit_text import digits_of, limited_by
 from ragcontract.report.metric_table import at_largest_k
 from ragcontract.report.parts import BaselineInput
@@ -114,10 +115,11 @@ SECONDS_A_DAY = 24 * 60 * 60
 
 
 def change_notes(report: Report, *, replaced_here: bool | None = None) -> Iterator[Phrase]:
-    """Yield the notes on changes of baseline and contract.
+    """Yield the notes on a baseline from the history, and on changes of baseline and contract.
 
     ``replaced_here`` says whether this pull request changes the baseline's file; None if that is not known.
     """
+    yield from compared_with(report.history, report.inputs.baseline)
     yield from replaced_notes(report, replaced_here=replaced_here)
     if (baseline := report.inputs.baseline) and baseline.contract_changes:
         yield ("Contract changed since the baseline: ", *_changes(baseline.contract_changes, report))

@@ -19,7 +19,8 @@ from ragcontract.core.safe_text import clipped_line, encodable
 from ragcontract.decision.decide import Decision
 from ragcontract.decision.evaluated import Evaluation
 from ragcontract.decision.gate_report import NOT_PROVEN
-from ragcontract.decision.policy import status_of
+from ragcontract.decision.policy import KNOWN, status_of
+from ragcontract.report.history_report import broken_on_branch
 from ragcontract.report.record import (
     AnswerReport,
     BrokenQueries,
@@ -43,11 +44,16 @@ FAILING = frozenset({"fail", "counted"})  # what fails by itself, or counts in a
 NEW, IN_BASELINE = "new", "already in the baseline"
 
 
-def since(report: Report, item: QueryReport | Finding) -> str:
-    """Return whether something broken is ``new`` or ``already in the baseline``; empty without a baseline."""
+def since(report: Report, query: QueryReport) -> Phrase:
+    """Return whether a broken query is ``new`` or ``already in the baseline``; empty without a baseline.
+
+    Of a query that is broken on the base branch, which is not this change's fault, it is since when.
+    """
+    if on_branch := broken_on_branch(report.history, query.id):
+        return on_branch
     if report.inputs.baseline is None:
-        return ""
-    return IN_BASELINE if item.in_baseline else NEW
+        return ()
+    return (IN_BASELINE if query.in_baseline else NEW,)
 
 
 def sizes_since(report: Report, new: int, in_baseline: int) -> str:
@@ -101,24 +107,36 @@ class FindingsByQuery:
             dict.fromkeys(finding.why for finding in self.of(query_id) if finding.status == "fail" and finding.why)
         )
 
-    def why_tolerated(self, query_id: str, status: str = "") -> str:
+    def why_tolerated(self, query_id: str, status: str = "", without: str = "") -> str:
         """Return the reasons why findings of a query do not fail; empty if all of them fail.
 
-        The ``status`` of the query, which readers see already, is removed from their beginning.
+        The ``status`` of the query, which readers see already, is removed from their beginning. The reason ``without``
+        is left out.
         """
-        reasons = dict.fromkeys(finding.why for finding in self.tolerated(query_id))
+        reasons = dict.fromkeys(finding.why for finding in self.tolerated(query_id) if finding.why != without)
         return "; ".join(reason.removeprefix(status).lstrip(": ") if status else reason for reason in reasons)
 
 
 def why_and_since(report: Report, query: QueryReport, findings: FindingsByQuery) -> str:
     """Return whether a query that fails is new, why some of its findings fail, and why others do not."""
-    age = failing_since(report, query, findings) if query.status in FAILING else ""
-    return "; ".join(filter(None, [age, findings.why_tolerated(query.id)]))
+    age = render(failing_since(report, query, findings)) if query.status in FAILING else ""
+    return "; ".join(filter(None, [age, render(why_excused(report, query, findings))]))
 
 
-def failing_since(report: Report, query: QueryReport, findings: FindingsByQuery, *, age: bool = True) -> str:
+def failing_since(report: Report, query: QueryReport, findings: FindingsByQuery, *, age: bool = True) -> Phrase:
     """Return the ``age`` of a query that fails, as :func:`since`, and why it fails if that needs a reason."""
-    return "; ".join(filter(None, [since(report, query) if age else "", findings.why_failing(query.id)]))
+    return _apart(since(report, query) if age else (), findings.why_failing(query.id))
+
+
+def why_excused(report: Report, query: QueryReport, findings: FindingsByQuery, status: str = "") -> Phrase:
+    """Return the reasons as :meth:`FindingsByQuery.why_tolerated`; of a known failure, since when it is broken."""
+    on_branch = broken_on_branch(report.history, query.id) if query.status == "known" else ()
+    return _apart(on_branch, findings.why_tolerated(query.id, status, without=KNOWN if on_branch else ""))
+
+
+def _apart(first: Phrase, text: str) -> Phrase:
+    """Return a phrase and a text with a semicolon between them, if there are both."""
+    return (*first, *(("; ",) if first and text else ()), *((text,) if text else ()))
 
 
 def broken_queries(report: Report) -> list[QueryReport]:

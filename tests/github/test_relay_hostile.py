@@ -296,7 +296,7 @@ APART: list[tuple[str, Json, str]] = [
     ("a number for text", with_value(everything(), "warnings", 0, value=1), "warnings[0]: expected text, found 1"),
     ("a rank in a text", with_value(everything(), "queries", 0, "ranks", "A", value="1"), "queries[0].ranks"),
     ("no problems, but an error", unjudgeable() | {"problems": "x"}, "problems: expected a list"),
-    ("notes without end", everything() | {"label_notes": [["x"]] * 1_001}, "causes: more than 1,000"),
+    ("notes without end", everything() | {"label_notes": [["x"]] * 1_001}, "history.notes: more than 1,000"),
     ("a headline of a megabyte", with_value(everything(), "findings", 0, "found", value=["x" * 2**20]), "characters"),
 ]  # fmt: skip
 
@@ -456,16 +456,16 @@ def test_a_report_of_very_many_tags_takes_no_long_time(runner: Runner, github: G
         ({"findings": "long"}, "findings: a sentence has more than 65,536 characters"),
         (
             {"run_notes": ["$" * 70_000]},
-            "likely_mistakes, run_notes, label_notes, causes: a sentence has more than 65,536 characters",
+            "run_notes, label_notes, causes, history.notes: a sentence has more than 65,536 characters",
         ),
         ({"likely_mistakes": [["$" * 40_000, {"name": "$" * 30_000}]]}, "likely_mistakes, run_notes, "),
         (
             {"label_notes": [["$" * 40_000, {"name": "$" * 30_000}]]},
-            "likely_mistakes, run_notes, label_notes, causes: ",
+            "likely_mistakes, run_notes, label_notes, causes, history.notes: ",
         ),
         (
             {"causes": [{"kind": "versions", "phrase": ["$" * 40_000, {"name": "$" * 30_000}]}]},
-            "label_notes, causes: a sentence",
+            "label_notes, causes, history.notes: a sentence",
         ),
         ({"inputs": "negative"}, "inputs.golden.queries: "),
     ],

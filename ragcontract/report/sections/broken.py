@@ -7,7 +7,7 @@ from itertools import islice, zip_longest
 from ragcontract.core import bounds
 from ragcontract.core.finding import Finding, phrase_of
 from ragcontract.core.numbers import count, more
-from ragcontract.core.phrase import Name, joined
+from ragcontract.core.phrase import Name, Phrase, joined
 from ragcontract.report.blocks import (
     Block,
     Fold,
@@ -23,6 +23,7 @@ from ragcontract.report.blocks import (
     Text,
     between,
 )
+from ragcontract.report.history_report import broken_on_branch
 from ragcontract.report.notes import row_shown
 from ragcontract.report.queries import (
     CONTEXTS,
@@ -38,6 +39,7 @@ from ragcontract.report.queries import (
     since,
     tolerated_queries,
     waived_gates,
+    why_excused,
 )
 from ragcontract.report.rank_changes import about, rank, top
 from ragcontract.report.record import QueryReport, Report, RetrievedReport
@@ -83,7 +85,8 @@ def broken(report: Report, max_rows: int, *, folds: bool = True) -> Iterator[Blo
         failing = findings.failing(query.id)
         lines = [line_of(finding, max(report.k)) for finding in failing[: bounds.MARKDOWN_FINDINGS]]
         rest = more(len(failing), len(lines), form="… and {}")
-        mark = failing_since(report, query, findings, age=ages_differ and query.in_baseline)
+        age = (ages_differ and query.in_baseline) or bool(broken_on_branch(report.history, query.id))
+        mark = failing_since(report, query, findings, age=age)
         items.append(Lines([_title(query, mark), *lines, rest]))
     left_out = Note(more(len(queries), max_rows, "broken query", "… and {}, in `report.json`."))
     yield Items(items[:first])
@@ -93,10 +96,10 @@ def broken(report: Report, max_rows: int, *, folds: bool = True) -> Iterator[Blo
         yield left_out
 
 
-def _title(query: QueryReport, mark: str) -> Parts:
+def _title(query: QueryReport, mark: Phrase) -> Parts:
     """Return the question, its id unless that repeats the question, and the mark, if any."""
     named = [] if repeats(query.id, query.query) else [Name(query.id)]
-    marks = [("(", Text(mark, "line"), ")")] if mark else []
+    marks = [("(", Sentence(mark, "line"), ")")] if mark else []
     return between(" ", [Styled(Text(query.query, "question")), *named, *marks])
 
 
@@ -162,7 +165,7 @@ def tolerated(report: Report, max_rows: int) -> Iterator[Block]:
         ]
         others = more(len(of_query), len(sentences), form="… and {}")
         listed = between("; ", [*sentences, *([others] if others else [])])
-        rows.append([query_cell(query), listed, Text(findings.why_tolerated(query.id), "line")])
+        rows.append([query_cell(query), listed, Sentence(why_excused(report, query, findings), "line")])
     if size:
         rest = Note(more(size, max_rows, "row", "… and {}, in `report.json`."))
         table = Table(["", "Broken", "Why it does not fail"], "lll", rows)
@@ -190,17 +193,25 @@ def broken_lists(report: Report, file: str) -> Iterator[Block]:
         excused.append((f"… and {rest} that do not fail", *see))
     for query in queries[:most]:
         note = failing_since(report, query, findings)
-        of_note = (" (", Text(note, "line"), ")") if note else ()
+        of_note = (" (", Sentence(note), ")") if note else ()
         title = (Text(query.status, "status"), " ", Styled(Name(query.id)), *of_note)
         yield Fold(title, [Items(list(_broken_lines(query, findings)))])
     if rest := more(len(queries), most):
         yield Note((f"… and {rest} broken", *see))
-    if known:
-        first = joined(([Name(query.id)] for query in known[: bounds.NAMES]), len(known) - bounds.NAMES)
-        statuses = {query.status for query in known}
-        status = known[0].status if len(statuses) == 1 else "fail"
-        excused.append((Text(status, "status"), f" {len(known):,} {IN_BASELINE}: ", *first))
-    yield Items(excused)
+    yield Items([*excused, *_known(report, known)])
+
+
+def _known(report: Report, queries: Sequence[QueryReport]) -> Iterator[Parts]:
+    """Yield how many queries the baseline breaks as well, and the first of them; apart by when they broke, if known."""
+    groups: dict[Phrase, list[QueryReport]] = {}
+    for query in queries:
+        age = broken_on_branch(report.history, query.id)
+        is_listed = age in groups or len(groups) < bounds.NAMES
+        groups.setdefault((age if is_listed else ()) or (IN_BASELINE,), []).append(query)
+    for age, group in groups.items():
+        first = joined(([Name(query.id)] for query in group[: bounds.NAMES]), len(group) - bounds.NAMES)
+        status = group[0].status if len({query.status for query in group}) == 1 else "fail"
+        yield (Text(status, "status"), f" {len(group):,} ", Sentence(age), ": ", *first)
 
 
 def _broken_lines(query: QueryReport, findings: FindingsByQuery) -> Iterator[Parts]:

@@ -21,6 +21,7 @@ from ragcontract.report.blocks import (
     between,
 )
 from ragcontract.report.headline import drift, headline
+from ragcontract.report.history_report import notes_of
 from ragcontract.report.limit_text import could_hide, left_open
 from ragcontract.report.notes import about_inputs, change_notes, scope_note
 from ragcontract.report.parts import BaselineInput
@@ -57,13 +58,14 @@ def notes(
     elif judged_here:
         yield (JUDGED_HERE, between(", ", map(Name, judged_here[: bounds.NAMES])))
     yield from drift(report)
+    yield from (Sentence(note, "line") for note in notes_of(report.history))
 
 
 def verdict(report: Report) -> list[Parts]:
     """Return what remains open and what changed, the likeliest cause, and the verdict as the last line."""
     scope = scope_note(report)
     hidden = [phrase for phrase in (could_hide(report), scope) if phrase]
-    phrases = [*hidden, *report.label_notes, *change_notes(report)]
+    phrases = [*hidden, *report.label_notes, *change_notes(report), *notes_of(report.history)]
     return [
         *map(Sentence, phrases),
         cause(report),
@@ -73,7 +75,8 @@ def verdict(report: Report) -> list[Parts]:
 
 def open_notes(report: Report) -> Iterator[Parts]:
     """Yield the notes beside a verdict, without which a pass says more than was checked."""
-    yield from map(Sentence, (*left_open(report), *report.label_notes, *change_notes(report)))
+    phrases = (*left_open(report), *report.label_notes, *change_notes(report), *notes_of(report.history))
+    yield from map(Sentence, phrases)
 
 
 def reasons(report: Report, form: Form) -> Iterator[Block]:
