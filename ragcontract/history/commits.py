@@ -1,0 +1,65 @@
+"""The commits that a commit reaches: which entries of a history belong to its past, and in which order.
+
+A shallow clone does not have them, so GitHub is asked for them.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
+from ragcontract.github.context import GitHubError
+from ragcontract.github.http import Client
+
+_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
+
+class Commits(Struct, frozen=True, kw_only=True):
+    """The last commits that a commit reaches."""
+
+    order: tuple[str, ...]  # the newest first; the commit itself is the first one
+    parents: dict[str, tuple[str, ...]]  # by commit; they need not be among ``order``
+
+    @classmethod
+    def of(cls, rows: Iterable[tuple[str, Sequence[str]]]) -> "Commits":
+        """Read commits and their parents, the newest first, without those whose ids are not ids of git."""
+        parents = {
+            sha: tuple(parent for parent in of_commit if _SHA.fullmatch(parent))
+            for sha, of_commit in rows
+            if _SHA.fullmatch(sha)
+        }
+        return cls(order=tuple(parents), parents=parents)
+
+    def first_parents_since(self, tip: str, ancestor: str) -> int | None:
+        """Return how many steps lead from ``tip`` to ``ancestor`` along first parents; None if they do not lead there.
+
+        These are the commits that a branch got since ``ancestor`` was its newest commit. None, too, if the way leads
+        through commits that are not known.
+        """
+        steps = 0
+        seen: set[str] = set()
+        while tip != ancestor:
+            parents = self.parents.get(tip, ())
+            if not parents or tip in seen:  # a circle can only be in a faulty answer
+                return None
+            seen.add(tip)
+            tip = parents[0]
+            steps += 1
+        return steps
+
+
+def reachable_by_api(client: Client, sha: str) -> Commits:
+    """Return the last ``bounds.REACHABLE`` commits that a commit reaches, as GitHub lists them.
+
+    Raises :class:`InputError` if GitHub does not list them.
+    """
+    try:
+        commits = Commits.of(client.commits(sha))
+    except GitHubError as error:
+        permission = "; reading them needs `permissions: contents: read`" if error.denied else ""
+        raise InputError([f"the commits that {sha[:12]} reaches are not known: {error}{permission}"]) from error
+    if len(commits.order) > bounds.REACHABLE or sha not in commits.parents:
+        raise InputError([f"the commits that {sha[:12]} reaches are not known: GitHub lists others"])
+    return commits
