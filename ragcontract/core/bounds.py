@@ -323,3 +323,4 @@ DELETED_AT_ONCE = 100  # result sets; those that one commit deletes from a branc
 BRANCH_FIRST_PAUSE = 0.5  # s; before writing a branch again that another wrote, at most; doubled with each try
 BRANCH_PAUSE = 15  # s; such a pause, at most; further ones are as long
 REACHABLE = 300  # commits; those before the checked-out one whose entries can be a baseline; older ones cannot
+UNFINISHED = 3_600  # s; the age of a temporary file in a folder with a history; whoever adds an entry deletes it

@@ -28,8 +28,8 @@ from ragcontract.runs.baseline_file import StoredHead, Tool
 SCHEMA_VERSION: Literal[1] = 1
 DEFAULT_FOLDER = "_default"  # of the contract without a name
 _FOLDER_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,59}")
-_ID = re.compile(r"(\d{4})(\d\d)\d\dT\d{6}Z-([0-9a-f]{12})-([0-9]{1,18}|[0-9a-f]{12})-([0-9]{1,9})")
-_MONTH = re.compile(r"\d{4}-\d\d")
+_ID = re.compile(r"(\d{4})(\d\d)\d\dT\d{6}Z-([0-9a-f]{12})-([0-9]{1,18}|[0-9a-f]{12})-([0-9]{1,9})", re.ASCII)
+_MONTH = re.compile(r"\d{4}-\d\d", re.ASCII)
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 NO_COMMIT = "0" * 12
 

@@ -10,6 +10,7 @@ To add a kind of store, write a class with these methods and a line in :mod:`rag
 from collections.abc import Collection, Sequence
 from typing import Literal, Protocol
 
+from ragcontract.core.errors import InputError
 from ragcontract.history.entry import EntryId, NewEntry
 
 Added = Literal["added", "exists"]
@@ -20,6 +21,21 @@ Each file below `entries` sums up a check that rag-contract recorded; it never c
 the run returned, by document ids. `rag-contract history show` reads them. Delete result sets only with
 `rag-contract history prune`.
 """
+
+
+class ConflictError(InputError):
+    """An entry cannot be added because another has its path, or is of the same run. Other entries can be added."""
+
+
+def differs(path: str) -> ConflictError:
+    """Return the error for an entry whose path another one has."""
+    return ConflictError([f"{path}: already exists with different content; entries never change"])
+
+
+def shares_its_run(path: str, other: str) -> ConflictError:
+    """Return the error for an entry of a run that has recorded another check under its name, in a file ``other``."""
+    advice = "give each contract of a run its own name (option --name, or input name of the action)"
+    return ConflictError([f"{path}: this run has already recorded another check of this contract as {other}; {advice}"])
 
 
 class Store(Protocol):
@@ -55,8 +71,8 @@ class Store(Protocol):
     def add(self, new: NewEntry) -> Added:
         """Store an entry, and its result set unless that exists; return "exists" if the same entry is there already.
 
-        Raises InputError if another entry has its path. A reader sees the entry only with its result set, and
-        whole or not at all.
+        Raises ConflictError if another entry has its path, or its contract, month, run and attempt where the run is one
+        of CI (``source.run_id``). A reader sees the entry only with its result set, and whole or not at all.
         """
 
     def delete_results(self, digests: Collection[str]) -> None:
