@@ -33,7 +33,7 @@ from ragcontract.history.entry import (
     is_month,
     results_path,
 )
-from ragcontract.history.interface import README, Added
+from ragcontract.history.interface import README, Added, differs, shares_its_run
 from ragcontract.net.pacing import JITTER
 
 STALE = "STALE_DATA"  # the type of GraphQL's error for a head that has moved
@@ -275,19 +275,17 @@ class Branch:
         return _Head(oid=oid, files=files, has_results=at(found, "results") is not None)
 
     def _is_there(self, new: NewEntry, files: Mapping[str, str]) -> bool:
-        """Return whether the same entry is there; raises InputError if another one of this attempt of the run is."""
-        ours = EntryId.of(new.entry.id)
-        for name, oid in files.items():
-            theirs = EntryId.of_file(name)
-            if ours is None or theirs is None or (theirs.run, theirs.attempt) != (ours.run, ours.attempt):
-                continue
-            if oid == blob_id(new.content):
-                return True
-            if new.entry.source.run_id is None:
-                raise InputError([f"{new.path}: already exists with different content; entries never change"])
-            contract = f"contract named '{new.entry.contract}'" if new.entry.contract else "contract without a name"
-            advice = "give each contract of the workflow a name of its own"
-            raise InputError([f"{self.name}: this run has recorded another {contract}; {advice}"])
+        """Return whether the same entry is there; raises ConflictError if another has its path or is of its run."""
+        own = EntryId.of(new.entry.id)
+        name = new.path.rpartition("/")[2]
+        if name in files:
+            if files[name] != blob_id(new.content):
+                raise differs(new.path)
+            return True
+        if own is not None and new.entry.source.run_id is not None:
+            for entry_id in filter(None, map(EntryId.of_file, files)):
+                if (entry_id.run, entry_id.attempt) == (own.run, own.attempt):
+                    raise shares_its_run(new.path, f"{entry_id.id}.json")
         return False
 
     def _create_branch(self) -> None:
@@ -348,7 +346,8 @@ class Branch:
         try:
             yield
         except GitHubError as error:
-            raise InputError([f"{self.name}: {error}{permission if error.denied else ''}"]) from error
+            store = self.name.removesuffix(":")
+            raise InputError([f"{store}: {error}{permission if error.denied else ''}"]) from error
 
 
 def blob_id(content: bytes) -> str:

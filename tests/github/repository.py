@@ -163,7 +163,7 @@ class Repository:
         """Return the fields of queries and mutations."""
         return {"repository": self._repository, "createCommitOnBranch": self._create_commit_on_branch}
 
-    def _repository(self, _info: Any, owner: str, name: str) -> dict[str, Any]:
+    def _repository(self, _info: Any, owner: str, name: str, **_defaults: Any) -> dict[str, Any]:
         if f"{owner}/{name}" != NAME:
             raise RefusedError("NOT_FOUND", f"Could not resolve to a Repository with the name '{owner}/{name}'.")
         return {"ref": self._ref, "object": self._object}
