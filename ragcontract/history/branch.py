@@ -167,7 +167,7 @@ class Branch:
             folders = ((text_at(entry, "name"), at(entry, "object")) for entry in _entries(found, "entries"))
             months = {
                 contract: sorted(
-                    {text_at(month, "name") for month in _entries(folder) if is_month(text_at(month, "name"))},
+                    {name for month in _entries(folder) if is_month(name := _name_of_folder(month))},
                     reverse=True,
                 )
                 for contract, folder in folders
@@ -371,6 +371,10 @@ def _entries(value: Any, *path: str) -> list[Any]:
     """Return what the tree at a path of keys has; nothing if it is not a tree."""
     entries = at(value, *path, "entries")
     return entries if isinstance(entries, list) else []
+
+
+def _name_of_folder(entry: Any) -> str:
+    return text_at(entry, "name") if text_at(entry, "type") == "tree" else ""
 
 
 def _is_file(entry: Any) -> bool:

@@ -231,7 +231,9 @@ class Repository:
         }
         deletions = {deletion["path"] for deletion in changes["deletions"]}
         if missing := deletions - self.commits[self.branches[branch]].files.keys():
-            raise RefusedError("UNPROCESSABLE", f"A path was requested for deletion that does not exist: {min(missing)}")
+            raise RefusedError(
+                "UNPROCESSABLE", f"A path was requested for deletion that does not exist: {min(missing)}"
+            )
         oid = self.commit(branch, additions, deletions, input["message"]["headline"])
         return {"commit": {"oid": oid}}
 
