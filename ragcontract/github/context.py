@@ -25,6 +25,8 @@ class GitHubError(Exception):
     * ``denied``: the token lacks the permission. GitHub answers 404 if even the existence is secret.
     * ``retry_after``: the seconds after which the call may succeed; None if it will not.
     * ``try_again``: the wait before the next attempt is over. The caller first has to check what changed meanwhile.
+    * ``kind``: the type of an error of GraphQL, such as ``STALE_DATA``; ``RATE_LIMITED`` if ``retry_after`` is the time
+      that a limit asks for. Empty for others.
     """
 
     def __init__(
@@ -35,6 +37,7 @@ class GitHubError(Exception):
         maybe_done: bool = False,
         denied: bool = False,
         retry_after: float | None = None,
+        kind: str = "",
     ) -> None:
         super().__init__(message)  # it must not contain the token
         self.status = status
@@ -42,6 +45,7 @@ class GitHubError(Exception):
         self.denied = denied
         self.retry_after = retry_after
         self.try_again = False
+        self.kind = kind
 
 
 def within(seconds: float, talk: Callable[[], T]) -> T:

@@ -5,8 +5,11 @@ The rules are those of GitHub's documentation: "Best practices for using the RES
 
 import json
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+import math
+from base64 import b64decode
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Literal
 from urllib.parse import quote, urlsplit
 
 import requests
@@ -24,6 +27,10 @@ from ragcontract.net.sessions import prepare
 API_VERSION = "2022-11-28"
 # "Resource not accessible by integration" (or "by personal access token"), "Must have admin rights to Repository."
 DENIALS = ("not accessible", "must have", "permission")
+# Types of GraphQL's errors: those that say what the statuses 403 and 404 say, and those that may pass by themselves.
+DENIED_KINDS = {"FORBIDDEN", "NOT_FOUND"}
+RATE_LIMITED = "RATE_LIMITED"
+PASSING_KINDS = {"", RATE_LIMITED, "INTERNAL", "INTERNAL_ERROR", "SERVICE_UNAVAILABLE"}
 NO_JSON = object()
 log = logging.getLogger(__name__)
 
@@ -84,7 +91,7 @@ class Http:
             except GitHubError as failure:
                 if failure.retry_after is None or attempt >= tries:
                     raise
-                self._wait(failure.retry_after, failure)
+                self.wait(failure.retry_after, failure)
                 if not repeatable:
                     failure.try_again = True
                     raise
@@ -115,7 +122,8 @@ class Http:
             message = f"GitHub could not be reached ({error.name})"
             raise GitHubError(message, maybe_done=not error.unsent, retry_after=backoff(attempt)) from error
 
-    def _wait(self, seconds: float, failure: GitHubError) -> None:
+    def wait(self, seconds: float, failure: GitHubError) -> None:
+        """Wait before another try; raises ``failure`` with the reason if no time would be left for it."""
         if self._timing.monotonic() + seconds >= self._end:
             message = (
                 f"{failure}; the next try would come after the {self._seconds:g} seconds that github-timeout allows"
@@ -127,6 +135,7 @@ class Http:
         status = answered.status
         message = _reason_in(content) or _shown(self._redact.text(answered.reason)) or "no reason given"
         pause = self._limit(answered, message, attempt)
+        kind = "" if pause is None else RATE_LIMITED
         if pause is None and status >= 500:  # noqa: PLR2004
             pause = backoff(attempt)
         return GitHubError(
@@ -135,17 +144,21 @@ class Http:
             maybe_done=status >= 500,  # noqa: PLR2004
             denied=status == 404 or (status == 403 and pause is None and _is_about_permissions(message)),  # noqa: PLR2004
             retry_after=pause,
+            kind=kind,
         )
 
     def _unexpected(self, problem: str, answered: HttpAnswer, content: Any, attempt: int) -> GitHubError:
         reason = _reason_in(content)  # GraphQL answers 200 for its errors too
-        denied = _is_about_permissions(reason)
+        kind = text_at(_first_error(content), "type")
+        denied = _is_about_permissions(reason) or kind in DENIED_KINDS
         limit = self._limit(answered, reason, attempt)
+        passes = limit is not None or (not denied and kind in PASSING_KINDS)
         return GitHubError(
             f"{problem}: {reason}" if reason else problem,
             maybe_done=True,
             denied=denied,
-            retry_after=None if denied else backoff(attempt) if limit is None else limit,
+            retry_after=(backoff(attempt) if limit is None else limit) if passes else None,
+            kind=kind if limit is None else RATE_LIMITED,
         )
 
     def _limit(self, answered: HttpAnswer, message: str, attempt: int) -> float | None:
@@ -171,10 +184,14 @@ def _is_about_permissions(message: str) -> bool:
 
 def _reason_in(content: Any) -> str:
     """Return the reason in the content of a failure: REST's ``message``, or GraphQL's first error; empty if none."""
-    errors = at(content, "errors")
-    first = errors[0] if isinstance(errors, list) and errors else None
-    reason = at(content, "message") or at(first, "message")
+    reason = at(content, "message") or at(_first_error(content), "message")
     return "" if reason is None else _shown(str(reason))
+
+
+def _first_error(content: Any) -> Any:
+    """Return the first error in an answer of GraphQL; None if it has none."""
+    errors = at(content, "errors")
+    return errors[0] if isinstance(errors, list) and errors else None
 
 
 def _shown(text: str) -> str:
@@ -183,16 +200,31 @@ def _shown(text: str) -> str:
 
 VIEWER = ("data", "viewer", "login")
 Json = dict[str, Any]
+CommitState = Literal["error", "failure", "pending", "success"]
 
 
 class Client:
-    """Reads the pull requests of one repository, and reads and writes their comments."""
+    """Reads the pull requests of one repository, and reads and writes their comments; sends calls about its git data.
+
+    What it sends to GraphQL is constant text and variables.
+    """
 
     def __init__(self, http: Http, *, api_url: str, graphql_url: str, repository: str) -> None:
         self._http = http
         self._api_url = api_url
         self._repository = f"{api_url}/repos/{repository}"
         self._graphql_url = graphql_url
+
+    def wait(self, seconds: float, failure: GitHubError) -> None:
+        """Wait before another try; raises ``failure`` with the reason if no time would be left for it."""
+        self._http.wait(seconds, failure)
+
+    def graphql(self, query: str, variables: Json, *, tries: int = bounds.TRIES) -> Json:
+        """Send a query or a mutation and return its data; an answer with errors raises :class:`GitHubError`."""
+        body = {"query": query, "variables": variables}
+        answer = self._http.call("POST", self._graphql_url, body=body, problem_with=_no_data, tries=tries)
+        data: Json = answer.content["data"]
+        return data
 
     def login(self) -> str:
         """Return the login of the token's owner, by GraphQL, because ``GET /user`` refuses a workflow's token."""
@@ -262,15 +294,58 @@ class Client:
         """Delete a comment, in one try."""
         self._http.call("DELETE", f"{self._repository}/issues/comments/{comment_id}", tries=1)
 
+    def commits(self, sha: str) -> list[tuple[str, list[str]]]:
+        """Return the last ``bounds.REACHABLE`` commits that a commit reaches, itself first, each with its parents."""
+        pages = math.ceil(bounds.REACHABLE / bounds.PAGE)
+        rows = self._pages("/commits", f"sha={quote(sha, safe='')}&", pages=pages)
+        return [(text_at(row, "sha"), _parents_of(row)) for row in islice(rows, bounds.REACHABLE)]
+
+    def blob(self, sha: str) -> bytes:
+        """Return the content of a file, by the id that git gives it."""
+        url = f"{self._repository}/git/blobs/{quote(sha, safe='')}"
+        content = self._http.call("GET", url, problem_with=_no_blob).content
+        return b64decode(content["content"])
+
+    def create_tree(self, files: Mapping[str, str]) -> str:
+        """Store texts, by path, as a tree of git, and return its id."""
+        tree = [{"path": path, "mode": "100644", "type": "blob", "content": text} for path, text in files.items()]
+        return self._create("/git/trees", {"tree": tree}, "sha")
+
+    def create_commit(self, message: str, tree: str, parents: Sequence[str] = ()) -> str:
+        """Store a commit, which is on no branch yet, and return its id."""
+        return self._create("/git/commits", {"message": message, "tree": tree, "parents": list(parents)}, "sha")
+
+    def create_branch(self, branch: str, commit: str) -> None:
+        """Make a branch that points to a commit; answered with 422 if there is one of this name."""
+        self._create("/git/refs", {"ref": f"refs/heads/{branch}", "sha": commit}, "ref")
+
+    def create_status(
+        self, sha: str, *, state: CommitState, context: str, description: str, target_url: str = ""
+    ) -> None:
+        """Set the status of a commit; the newest one of a context counts."""
+        body = {"state": state, "context": context, "description": description}
+        self._create(
+            f"/statuses/{quote(sha, safe='')}", body | ({"target_url": target_url} if target_url else {}), "state"
+        )
+
+    def _create(self, path: str, body: Json, field: str) -> str:
+        """Create something and return this field of it. It does no harm to create it twice."""
+
+        def problem(content: Any) -> str:
+            return "" if text_at(content, field) else f"has no {field}"
+
+        answer = self._http.call("POST", f"{self._repository}{path}", body=body, problem_with=problem)
+        return text_at(answer.content, field)
+
     def _write(self, method: str, url: str, body: str) -> Json:
         answer = self._http.call(method, url, body={"body": body}, problem_with=_no_comment, repeatable=False)
         content: Json = answer.content
         return content
 
-    def _pages(self, path: str, query: str = "", tries: int = bounds.TRIES) -> Iterator[Json]:
+    def _pages(self, path: str, query: str = "", tries: int = bounds.TRIES, pages: float = math.inf) -> Iterator[Json]:
         url = f"{self._repository}{path}?{query}per_page={bounds.PAGE}"
         seen: set[str] = set()
-        while url and url not in seen:
+        while url and url not in seen and len(seen) < pages:
             seen.add(url)
             answer = self._http.call("GET", url, problem_with=_no_list, tries=tries)
             yield from (row for row in answer.content if isinstance(row, dict))
@@ -281,6 +356,25 @@ class Client:
 
 def _no_viewer(content: Any) -> str:
     return "" if text_at(content, *VIEWER) else "does not say who the token belongs to"
+
+
+def _parents_of(commit: Json) -> list[str]:
+    parents = at(commit, "parents")
+    return [text_at(parent, "sha") for parent in (parents if isinstance(parents, list) else ())]
+
+
+def _no_data(content: Any) -> str:
+    if at(content, "errors"):
+        return "is an error"
+    return "" if isinstance(at(content, "data"), dict) else "has no data"
+
+
+def _no_blob(content: Any) -> str:
+    try:
+        b64decode(text_at(content, "content"))
+    except ValueError:
+        return "is not the file it should be"
+    return "" if text_at(content, "encoding") == "base64" else "is not the file it should be"
 
 
 def _no_list(content: Any) -> str:

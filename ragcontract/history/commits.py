@@ -1,50 +1,84 @@
-"""The commits before the one that was checked, which say whose entries can be its baseline."""
+"""The commits that a commit reaches: which entries of a history belong to its past, and in which order.
 
+The action asks GitHub for them, because it runs in shallow clones; commands ask git.
+"""
+
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.files.git import commits_before, is_shallow
+from ragcontract.github.context import GitHubError
+
+if TYPE_CHECKING:
+    from ragcontract.github.http import Client
 
 DEEPER = "this clone is shallow, so older commits are not known; check out with fetch-depth: 0"
+_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 class Commits(Struct, frozen=True, kw_only=True):
-    """A commit and those before it, the newest first."""
+    """The last commits that a commit reaches."""
 
-    shas: tuple[str, ...]
-    parents: dict[str, tuple[str, ...]]
+    order: tuple[str, ...]  # the newest first; the commit itself is the first one
+    parents: dict[str, tuple[str, ...]]  # by commit; they need not be among ``order``
     advice: str = ""  # why older commits are not known, and what helps
 
     @classmethod
-    def of(cls, rows: Iterable[Sequence[str]], advice: str = "") -> "Commits":
-        """Make the record of rows that have a commit and its parents each."""
-        parents = {row[0]: tuple(row[1:]) for row in rows}
-        return cls(shas=tuple(parents), parents=parents, advice=advice)
+    def of(cls, rows: Iterable[tuple[str, Sequence[str]]], advice: str = "") -> "Commits":
+        """Read commits and their parents, the newest first, without those whose ids are not ids of git."""
+        parents = {
+            sha: tuple(parent for parent in of_commit if _SHA.fullmatch(parent))
+            for sha, of_commit in rows
+            if _SHA.fullmatch(sha)
+        }
+        return cls(order=tuple(parents), parents=parents, advice=advice)
 
     @property
     def newest(self) -> str:
-        return self.shas[0] if self.shas else ""
+        return self.order[0] if self.order else ""
 
     def first_parents_since(self, tip: str, ancestor: str) -> int | None:
-        """Return the number of steps from a commit to an ancestor along first parents; None if they do not lead there.
+        """Return how many steps lead from ``tip`` to ``ancestor`` along first parents; None if they do not lead there.
 
-        Along first parents are the commits of a branch itself, without those that were merged into it.
+        These are the commits that a branch got since ``ancestor`` was its newest commit. None, too, if the way leads
+        through commits that are not known.
         """
-        commit: str | None = tip
-        for steps in range(len(self.shas)):
-            if commit == ancestor:
-                return steps
-            commit = next(iter(self.parents.get(commit or "", ())), None)
-        return None
+        steps = 0
+        seen: set[str] = set()
+        while tip != ancestor:
+            parents = self.parents.get(tip, ())
+            if not parents or tip in seen:  # a circle can only be in a faulty answer
+                return None
+            seen.add(tip)
+            tip = parents[0]
+            steps += 1
+        return steps
+
+
+def reachable_by_api(client: "Client", sha: str) -> Commits:
+    """Return the last ``bounds.REACHABLE`` commits that a commit reaches, as GitHub lists them.
+
+    Raises :class:`InputError` if GitHub does not list them.
+    """
+    try:
+        commits = Commits.of(client.commits(sha))
+    except GitHubError as error:
+        permission = "; reading them needs `permissions: contents: read`" if error.denied else ""
+        raise InputError([f"the commits that {sha[:12]} reaches are not known: {error}{permission}"]) from error
+    if len(commits.order) > bounds.REACHABLE or sha not in commits.parents:
+        raise InputError([f"the commits that {sha[:12]} reaches are not known: GitHub lists others"])
+    return commits
 
 
 def reachable_by_git(folder: Path = Path()) -> Commits:
-    """Return the last commits before the one that is checked out; raises :class:`InputError` without git."""
+    """Return the last commits that the checked-out one reaches; raises :class:`InputError` without git."""
     rows = commits_before("HEAD", bounds.REACHABLE, folder)
     if rows is None:
         raise InputError(["history: git knows no commit here, so it is not known which entries are of earlier commits"])
-    return Commits.of(rows, DEEPER if is_shallow(folder) else "")
+    return Commits.of(((row[0], row[1:]) for row in rows), DEEPER if is_shallow(folder) else "")

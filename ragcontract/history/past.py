@@ -155,7 +155,7 @@ def choose(past: Past, name: str, branch: str | None, commits: Commits, own_run:
     """
     start = f"{BASELINE}{name}"
     _refuse_no_name(name)
-    places = {sha: place for place, sha in enumerate(commits.shas)}
+    places = {sha: place for place, sha in enumerate(commits.order)}
     place_of = {sha[: len(NO_COMMIT)]: place for sha, place in places.items()}
     ids = [entry_id for entry_id in past.ids() if entry_id.commit in place_of]  # newest first
     ids.sort(key=lambda entry_id: (place_of[entry_id.commit], -entry_id.run_id))
@@ -201,7 +201,7 @@ def _refuse_no_name(name: str) -> None:
 
 def _why_none(past: Past, start: str, branch: str | None, commits: Commits, candidates: Sequence[Entry]) -> str:
     """Return why no entry can be the baseline."""
-    number = len(commits.shas)
+    number = len(commits.order)
     among = f"among the last {count(number, 'commit')} of {commits.newest[:SHORT]}"
     on = f"on {visible(branch)} " if branch else ""
     advice = "".join(f"; {text}" for text in (*past.warnings(), commits.advice) if text)

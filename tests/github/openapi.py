@@ -1,11 +1,7 @@
 """GitHub's own description of its API, as npm's ``@octokit/openapi`` carries it: what may be sent, what comes back."""
 
 import re
-import subprocess
-from contextlib import suppress
 from functools import cache
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -14,10 +10,10 @@ from openapi_schema_validator import OAS30Validator
 from referencing import Registry
 from referencing.jsonschema import DRAFT4
 
+from tests.github.packages import unpacked
 from tests.needs import here
 
 Json = Any
-ROOT = Path(__file__).parent.parent.parent
 PACKAGE = "@octokit/openapi@23.0.2"
 NOTHING: Json = {"paths": {}}
 DESCRIPTIONS = {"github.com": "api.github.com.json", "enterprise": "ghes-3.19.json"}
@@ -31,17 +27,8 @@ def description(kind: str) -> "Description":
     """
     if not here("npm"):
         return Description(NOTHING)
-    folder = ROOT / "build" / "openapi"
-    file = folder / "package" / "generated" / DESCRIPTIONS[kind]
-    if not file.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=folder) as fetched:  # several test processes may want it at once
-            subprocess.run(["npm", "pack", "--silent", PACKAGE], cwd=fetched, check=True, capture_output=True)
-            archive = next(Path(fetched).glob("octokit-openapi-*.tgz"))
-            wanted = [f"package/generated/{name}" for name in DESCRIPTIONS.values()]
-            subprocess.run(["tar", "xzf", archive.name, *wanted], cwd=fetched, check=True)
-            with suppress(OSError):  # another one was quicker
-                (Path(fetched) / "package").rename(folder / "package")
+    folder = unpacked(PACKAGE, "openapi", [f"generated/{name}" for name in DESCRIPTIONS.values()])
+    file = folder / "generated" / DESCRIPTIONS[kind]
     return Description(msgspec.json.decode(file.read_bytes()))
 
 

@@ -17,8 +17,11 @@ from urllib.parse import parse_qs, urlsplit
 
 from msgspec import Struct
 
+from tests.github.graphql_schema import RefusedError, execute
 from tests.github.openapi import Description, description
+from tests.github.repository import Repository
 from tests.local_server import LocalServer, QuietHandler
+from tests.needs import here
 
 TOKEN = "ghs_" + "standin0" * 4
 ACTIONS_BOT = "github-actions[bot]"
@@ -39,6 +42,8 @@ class Fault(Struct, frozen=True, kw_only=True):
     message: str = "something is wrong"
     headers: dict[str, str] = {}
     answer: Any = None  # instead of an object with the message
+    body: str = ""  # a pattern that the request's body, as JSON, must contain
+    every: int = 1  # it goes wrong with each of so many matching calls only, the last of them first
 
 
 class Sent(Struct, frozen=True, kw_only=True):
@@ -63,6 +68,7 @@ class GitHub(LocalServer):
         self.pulls: list[dict[str, Any]] = []
         self.events: list[dict[str, Any]] = []  # of pull requests, whose number is in their address
         self.activities: dict[str, list[dict[str, Any]]] = {}  # by repository, newest first
+        self.repository = Repository()  # its git data
         self.files: list[str] = []  # what each pull request changes
         self.renamed: dict[str, str] = {}  # the earlier names of some of them
         self.added: list[str] = []  # those of them that are new
@@ -74,6 +80,7 @@ class GitHub(LocalServer):
         self.most_at_once = 0
         self._at_once = 0
         self._lock = threading.Lock()
+        self.turn = threading.Lock()  # one request changes what there is at a time
         self._uses: dict[int, int] = {}
         self._prefix = "/api/v3" if enterprise else ""
         self._graphql = "/api/graphql" if enterprise else "/graphql"
@@ -178,19 +185,22 @@ class GitHub(LocalServer):
     def bodies(self) -> list[str]:
         return [comment["body"] for comment in self.comments]
 
-    def fault(self, method: str, path: str, *, done: bool) -> Fault | None:
+    def fault(self, sent: Sent, *, done: bool) -> Fault | None:
         """Return what goes wrong with a request before, or once it is ``done``."""
-        for number, fault in enumerate(self.faults):
-            used = self._uses.get(number, 0)
-            if (
-                (fault.kind == "do and drop") == done
-                and used < fault.times
-                and re.fullmatch(fault.method, method)
-                and re.search(fault.path, path)
-            ):
-                self._uses[number] = used + 1
-                return fault
-        return None
+        with self._lock:
+            for number, fault in enumerate(self.faults):
+                used = self._uses.get(number, 0)
+                if (
+                    (fault.kind == "do and drop") == done
+                    and used < fault.times * fault.every
+                    and re.fullmatch(fault.method, sent.method)
+                    and re.search(fault.path, sent.path)
+                    and (not fault.body or re.search(fault.body, json.dumps(sent.body)))
+                ):
+                    self._uses[number] = used + 1
+                    if (used + 1) % fault.every == 0:
+                        return fault
+            return None
 
     def answer(self, method: str, target: str, body: Any) -> Answer:
         if (method, target) == ("POST", self._graphql):
@@ -202,12 +212,33 @@ class GitHub(LocalServer):
             self.refused.append(f"{method} {target}: {refused}")
             return 422, {"message": "Validation Failed"}
         status, found = self._do(method, urlsplit(target).path, parse_qs(urlsplit(target).query), body)
-        if any(name in target for name in ("/comments", "/events", "/activity")):
+        if re.search(r"/(comments|events|activity|git|statuses)\b|/commits\?", target):
             mismatch = self._description.mismatch_of_answer(method, target, status, found)
             assert not mismatch or status in {403, 404, 422}, mismatch
         return status, found
 
     def _query(self, body: Any) -> Answer:
+        if not here("npm"):
+            return self._query_without_schema(body)
+        executed = execute(
+            body, {**self.repository.roots(), "viewer": {"login": self.viewer_login}, "nodes": self._nodes}
+        )
+        if executed.invalid:
+            self.refused.append(executed.invalid)
+        return 200, executed.answer
+
+    def _nodes(self, _info: Any, ids: list[str]) -> list[Any]:
+        authors = {comment["node_id"]: comment["user"]["login"] for comment in self.comments}
+        if not self.knows_authors:
+            raise RefusedError("", "Field 'viewerDidAuthor' doesn't exist on type 'IssueComment'")
+        return [
+            {"__typename": "IssueComment", "id": one, "viewerDidAuthor": authors[one] == self.login}
+            if one in authors
+            else None
+            for one in ids
+        ]
+
+    def _query_without_schema(self, body: Any) -> Answer:
         if "viewerDidAuthor" not in body["query"]:
             known = "viewer" in body["query"]
             return (200, {"data": {"viewer": {"login": self.viewer_login}}}) if known else (400, {})
@@ -228,6 +259,8 @@ class GitHub(LocalServer):
             (r"/pulls/(\d+)", lambda number: _first(self._pulls(number=int(number)))),
             (r"/pulls()", lambda _: (200, _page(self._pulls(label=query["head"][0], state=query["state"][0]), query))),
         ]
+        if (of_git := self.repository.rest(method, path, query, body)) is not None:
+            return of_git
         for route, answer in routes:
             if match := re.fullmatch(f"/repos/octo/app{route}", path):
                 return answer(match[1])
@@ -298,10 +331,15 @@ class GitHub(LocalServer):
 
             def take(self, sent: Sent) -> None:
                 github.meanwhile(sent)
-                if fault := github.fault(sent.method, sent.path, done=False):
+                if fault := github.fault(sent, done=False):
                     self.go_wrong(fault)
                     return
-                self.reply(*self.checked(sent.body))
+                with github.turn:
+                    answer = self.checked(sent.body)
+                if github.fault(sent, done=True):
+                    self.drop()
+                else:
+                    self.reply(*answer)
 
             def checked(self, body: Any) -> Answer:
                 if self.headers["Authorization"] != f"Bearer {TOKEN}":
@@ -344,10 +382,7 @@ class GitHub(LocalServer):
                     page = int(parse_qs(urlsplit(self.path).query).get("page", ["1"])[0]) + 1
                     base = re.sub(r"[?&]page=\d+", "", self.path)
                     extra["Link"] = f'<http://{self.headers["Host"]}{base}&page={page}>; rel="next"'
-                if github.fault(self.command, self.path, done=True):
-                    self.drop()
-                else:
-                    self.send(json.dumps(answer), status, extra)
+                self.send(json.dumps(answer), status, extra)
 
             def send(self, text: str, status: int, headers: dict[str, str]) -> None:
                 data = b"" if status == 204 else text.encode()

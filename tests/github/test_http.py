@@ -472,6 +472,6 @@ def test_an_own_bundle_of_certificates_is_used(github: GitHub, tmp_path: Path, m
     bundle.touch()
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(bundle))
     Http(Session(), Token(TOKEN), seconds=60, timing=Timing()).call(
-        "POST", github.graphql_url, body={"query": "viewer"}
+        "POST", github.graphql_url, body={"query": "query { viewer { login } }"}
     )
     assert asked == [str(bundle)]
