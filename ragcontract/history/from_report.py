@@ -55,7 +55,9 @@ def entry_of_report(
         again = f"its files give the verdict {outcome.report.verdict} now"
         raise InputError([f"{path}: says {report.verdict}, and {again}; run check again"])
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    return new_entry(report, outcome.evaluation, origin(report), report_sha256=digest, accepted=accepted, private=private)
+    return new_entry(
+        report, outcome.evaluation, origin(report), report_sha256=digest, accepted=accepted, private=private
+    )
 
 
 def _changed(report: Report) -> Iterator[str]:

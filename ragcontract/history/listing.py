@@ -94,7 +94,7 @@ def one_run(entry: Entry) -> list[Block]:
 def _failed(entry: Entry) -> Iterator[Block]:
     for title, ids in (("failed", entry.failed), ("broken, but not failed", entry.tolerated)):
         if ids:
-            listed = between(", ", Name(query_id) for query_id in ids[: bounds.ROWS])
+            listed = between(", ", (Name(query_id) for query_id in ids[: bounds.ROWS]))
             yield Note((f"{title}: ", listed, more(len(ids), bounds.ROWS, form=" and {}")))
 
 
@@ -211,7 +211,7 @@ def query_runs(history: QueryHistory) -> list[Block]:
             run.created_at[:MINUTE].replace("T", " "),
             (run.commit or NO_COMMIT)[:SHORT],
             run.status,
-            between(", ", (Name(doc_id), f" {rank or 'missing'}") for doc_id, rank in (run.ranks or {}).items()),
+            between(", ", ((Name(doc_id), f" {rank or 'missing'}") for doc_id, rank in (run.ranks or {}).items())),
         ]
         for run in history.runs
     ]

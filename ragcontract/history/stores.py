@@ -6,13 +6,26 @@ request can change.
 """
 
 import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
+from ragcontract.files.git import git
+from ragcontract.github.context import Context, GitHubError, Token
+from ragcontract.github.pull_request import connect
 from ragcontract.history.folder import Folder
 from ragcontract.history.interface import Store
+from ragcontract.net.pacing import Timing
 
+if TYPE_CHECKING:
+    from ragcontract.github.http import Client
+
+TOKENS = ("GITHUB_TOKEN", "GH_TOKEN")  # the variables that may have the token
 DEFAULT_BRANCH = "rag-contract-history"
 _ON_GITHUB = "github:"
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]*)://(?:[^/?#]*@)?([^/?#]*)", re.IGNORECASE)
@@ -30,15 +43,15 @@ class BranchName(Struct, frozen=True, kw_only=True):
     branch: str
 
 
-def open_store(name: str) -> Store:
+def open_store(name: str, environ: Mapping[str, str], *, seconds: float = bounds.TIMEOUT_DEFAULT) -> Store:
     """Return the store that a user named; raises InputError if the name cannot be that of a store.
 
-    A folder does not need to exist.
+    A folder does not need to exist. The calls to GitHub, whose token is in ``environ``, take at most ``seconds``.
     """
     if not name.strip():
         raise InputError(["history: has no name; name a folder, or github: for a branch of this repository"])
     if name.lower().startswith(_ON_GITHUB):
-        return _branch(name, branch_named(name))
+        return _branch(name, branch_named(name), environ, seconds)
     if address := _ADDRESS.match(name):
         raise InputError([_not_a_store(*address.groups())])
     if "\0" in name:
@@ -63,9 +76,36 @@ def is_branch_name(branch: str) -> bool:
     return bool(_BRANCH.fullmatch(branch)) and not branch.endswith(".")
 
 
-def _branch(name: str, named: BranchName) -> Store:
-    """Return the store of a branch. The place where ``ragcontract.history.branch.Branch`` is imported and made."""
-    raise NotImplementedError(name, named)
+def _branch(name: str, named: BranchName, environ: Mapping[str, str], seconds: float) -> Store:
+    from ragcontract.history.branch import Branch  # which loads requests
+
+    repository = repository_here(environ) if not named.repository else named.repository
+    client = client_for(environ, repository, seconds=seconds)
+    return Branch(client, repository=repository, branch=named.branch, name=name)
+
+
+def client_for(environ: Mapping[str, str], repository: str, *, seconds: float) -> "Client":
+    """Return a client for GitHub with the token in the environment; raises InputError without one."""
+    import requests
+
+    token = next((environ[name] for name in TOKENS if environ.get(name)), "")
+    if not token:
+        raise InputError([f"history: GitHub needs a token that may read {repository}; set {TOKENS[0]}"])
+    context = replace(Context.from_environ(environ), token=Token(token.strip()), repository=repository)
+    try:
+        return connect(context, requests.Session, Timing(), seconds=seconds)
+    except GitHubError as error:
+        raise InputError([f"history: {error}"]) from error
+
+
+def repository_here(environ: Mapping[str, str], folder: Path = Path()) -> str:
+    """Return the repository on GitHub in which a command runs, as ``org/app``; raises InputError if that is unknown."""
+    remote = (git(folder, "remote", "get-url", "origin") or b"").decode(errors="replace").strip()
+    match = re.search(r"github\.com[:/]([^/]+/[^/]+?)(?:\.git)?/?$", remote)
+    repository = environ.get("GITHUB_REPOSITORY") or (match[1] if match else "")
+    if not _REPOSITORY.fullmatch(repository):
+        raise InputError(["github: does not say which repository is meant, nor does git; use github:owner/name"])
+    return repository
 
 
 def _not_a_store(scheme: str, host: str) -> str:

@@ -64,9 +64,9 @@ def command(
 ) -> int:
     """Compare several runs over one golden set.
 
-    Each RUN is a run, a quoted glob of its files, a baseline.json, or an entry of a history, as history:last-pass. Shows the mean of each metric with its 95 %
-    interval, the change since the first run with the queries that got better and worse, and the queries that the runs
-    disagree about most. Gives no verdict.
+    Each RUN is a run, a quoted glob of its files, a baseline.json, or an entry of a history, as history:last-pass.
+    Shows the mean of each metric with its 95 % interval, the change since the first run with the queries that got
+    better and worse, and the queries that the runs disagree about most. Gives no verdict.
     """
     if not 1 < len(runs) <= bounds.COMPARED_RUNS:
         raise click.UsageError(

@@ -1,7 +1,7 @@
 """``rag-contract history``: records checks, shows the records, and says whether a commit passed."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.numbers import count
 from ragcontract.core.safe_text import visible
 from ragcontract.files.writing import goes_to_stdout, write_files
+from ragcontract.github.context import GitHubError
 from ragcontract.history.copying import copy, prune
 from ragcontract.history.entry import Entry
 from ragcontract.history.from_report import entry_of_report, files_of
@@ -24,8 +25,8 @@ from ragcontract.history.interface import Store
 from ragcontract.history.listing import Listing, one_run, query_history, query_runs, runs
 from ragcontract.history.origin import origin_of
 from ragcontract.history.past import Past, document_of, entry_named, named, only_contract
-from ragcontract.history.release_gate import release, set_status
-from ragcontract.history.stores import open_store
+from ragcontract.history.release_gate import Release, release
+from ragcontract.history.stores import client_for, open_store, repository_here
 from ragcontract.report import terminal
 from ragcontract.report.blocks import Block
 
@@ -165,8 +166,20 @@ def gate(*, commit: str, history: str | None, contracts: Sequence[str], status: 
         lines = (f"{visible(each.contract) or 'contract'}: {visible(each.why)}" for each in outcome.contracts)
         say("".join(f"{line}\n" for line in lines))
     if status:
-        set_status(outcome, os.environ)
+        _set_status(outcome, os.environ)
     return outcome.exit_code
+
+
+def _set_status(outcome: Release, environ: Mapping[str, str]) -> None:
+    """Set the commit's status on GitHub; a failure is a warning, because the exit code says the same."""
+    try:
+        client = client_for(environ, repository_here(environ), seconds=bounds.TIMEOUT_DEFAULT)
+        client.create_status(
+            outcome.commit, state=outcome.state, context="rag-contract/release", description=outcome.description
+        )
+    except (GitHubError, InputError) as error:
+        advice = "; it needs `permissions: statuses: write`" if getattr(error, "denied", False) else ""
+        warn([f"--status: the status of {outcome.commit} could not be set: {error}{advice}"])
 
 
 @command.command("copy")
