@@ -16,7 +16,9 @@ from ragcontract import memory, pipeline
 from ragcontract.child import SharedExitCode, in_child
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError, RagContractError
+from ragcontract.core.lines import Line
 from ragcontract.core.safe_text import encodable
+from ragcontract.evaluation.source import ENTRY, Inputs
 from ragcontract.files.json_lines import UNDECODABLE
 from ragcontract.files.streams import Unfailing, log_to
 from ragcontract.files.writing import write_files
@@ -48,6 +50,12 @@ from ragcontract.report.record import ErrorReport, Provenance, Report
 if TYPE_CHECKING:
     import requests
 
+    from ragcontract.history.in_action import JobHistory
+    from ragcontract.history.lookup import Lookup
+
+HISTORY: "Line[Callable[[Context, ActionSettings, World], JobHistory]]" = Line(
+    home="ragcontract.history.in_action:history_of_job"
+)
 FIXED_OUTPUTS = ("mrr", "recall", "precision", "hitrate", "ndcg", "map")  # at the largest cut-off
 BUG = "A bug in rag-contract, not in your retriever or your contract, ended the check."
 BUG_ADVICE = "The job's log says what to report."
@@ -62,10 +70,13 @@ class _Job(Struct, frozen=True, kw_only=True):
     settings: ActionSettings
     world: World
     files: ActionFiles
+    history: "JobHistory | None" = None  # None without the input history
 
     @classmethod
     def of(cls, context: Context, settings: ActionSettings, world: World) -> "_Job":
-        return cls(context=context, settings=settings, world=world, files=find_files(settings, context))
+        files = find_files(settings, context)
+        history = HISTORY.load()(context, settings, world) if settings.history else None
+        return cls(context=context, settings=settings, world=world, files=files, history=history)
 
     def deliver(self, delivery: Delivery) -> bool:
         """Deliver; returns False if a comment was expected and could not be posted."""
@@ -79,9 +90,10 @@ def main(environ: Mapping[str, str], world: World, decided: Callable[[int], None
     if settings.mode == "post-comment":
         return relay(context, settings, world)
     job = _Job.of(context, settings, world)
+    outcome: pipeline.Outcome | None = None
     try:
         with memory.explained():
-            delivery = _check_and_write(job)
+            delivery, outcome = _check_and_write(job)
     except RagContractError as error:
         delivery = _delivery_of_error(error, job)
     except Exception:
@@ -89,10 +101,13 @@ def main(environ: Mapping[str, str], world: World, decided: Callable[[int], None
         job.deliver(_delivery_of_bug(job))
         raise
     decided(delivery.exit_code)
+    started = world.timing.monotonic()
     delivery, settings = accept(delivery, context, settings, world)
     job = replace(job, settings=settings)
     decided(delivery.exit_code)
     commented = job.deliver(delivery)
+    if job.history:
+        job.history.record(outcome, accepted=delivery.accepted, spent=world.timing.monotonic() - started)
     if settings.comment_required and not commented and delivery.exit_code == ExitCode.PASS:
         broken = "The contract is broken and accepted by label" if delivery.accepted else NOT_ENFORCED
         holds = "The contract holds" if delivery.state == "pass" else broken
@@ -123,18 +138,23 @@ def report_death(environ: Mapping[str, str], world: World, decided: int | None, 
     return delivery.exit_code
 
 
-def _check_and_write(job: _Job) -> Delivery:
-    """Check the run and write the report files; raises RagContractError if that is not possible."""
+def _check_and_write(job: _Job) -> tuple[Delivery, pipeline.Outcome | None]:
+    """Check the run and write the report files; raises RagContractError if that is not possible.
+
+    Also returns the outcome of a check that is to be recorded.
+    """
     settings, context, reports = job.settings, job.context, job.files.reports
     if problems := [*settings.problems, *job.files.problems]:
         raise InputError(problems)
+    inputs, looked_up = _with_history(job)
     detail, source = settings.report_json_detail, _provenance(settings, context)
     try:
         outcome = pipeline.check(
-            job.files.inputs, now=job.world.clock(), detail=detail, source=source, tests_all="report-html" in reports
+            inputs, now=job.world.clock(), detail=detail, source=source, tests_all="report-html" in reports
         )
     except InputError as error:
         raise without_content(error, job.files) from None
+    outcome = looked_up.noted(outcome) if looked_up else outcome
     folder = Path(in_container(settings.working_directory, context))
     about_commit = list(about_checkout(folder, context, settings.pull_request))
     mistakes = [*about_commit, *([] if job.files.linked else outcome.report.likely_mistakes)]
@@ -148,7 +168,7 @@ def _check_and_write(job: _Job) -> Delivery:
     broken = report.verdict == "fail"
     outputs = _numbers(report) | {name: for_next_step(path, context) for name, path in reports.items()}
     level: Level = "error" if settings.enforce else "warning"
-    return Delivery(
+    delivery = Delivery(
         exit_code=ExitCode.BROKEN if broken and settings.enforce else ExitCode.PASS,
         state=report.verdict,
         log=log_of(report, level, context, outputs) + replaced,
@@ -156,6 +176,21 @@ def _check_and_write(job: _Job) -> Delivery:
         render=renderer_of(report, settings.name),
         report=report,
     )
+    return delivery, outcome if job.history and job.history.records else None
+
+
+def _with_history(job: _Job) -> "tuple[Inputs, Lookup | None]":
+    """Return the inputs of the check, with the baseline from the history, and what the history says."""
+    inputs, entry, history = job.files.inputs, job.files.entry, job.history
+    if history is None:
+        if entry:
+            raise InputError([f"baseline: {ENTRY}{entry}: is an entry of a history; set the input history"])
+        return inputs, None
+    looked_up = history.look_up(entry)
+    if looked_up:
+        job.world.stdout.write("".join(annotation("notice", note) for note in looked_up.notes))
+        inputs = looked_up.with_baseline(inputs)
+    return replace(inputs, keep_ids=history.records), looked_up
 
 
 class _Written(Struct):

@@ -10,14 +10,13 @@ from msgspec import Struct
 
 from ragcontract.core.errors import InputError
 from ragcontract.core.lines import Line
-from ragcontract.evaluation.source import Inputs, Local
+from ragcontract.evaluation.source import ENTRY, Inputs, Local
 
 if TYPE_CHECKING:
     from ragcontract.history.interface import Store
     from ragcontract.history.lookup import Here, Lookup
 
 VARIABLE = "RAG_CONTRACT_HISTORY"
-NAMED = "history:"  # how a baseline begins that is an entry
 STORE: Line[Any] = Line(home="ragcontract.history.stores")
 LOOKUP: Line[Any] = Line(home="ragcontract.history.lookup")
 PAST: Line[Any] = Line(home="ragcontract.history.past")
@@ -77,20 +76,20 @@ def with_history(inputs: Inputs, history: Consulted | None) -> "tuple[Inputs, Lo
         if entries:
             raise _no_history(entries[0])
         return inputs, None
-    inputs, name = LOOKUP.load().split_baseline(inputs)
+    inputs, name = inputs.without_entry()
     return inputs, history.look_up(name)
 
 
 def is_entry(path: str) -> bool:
     """Return whether what stands in place of a path is the name of an entry."""
-    return path.startswith(NAMED)
+    return path.startswith(ENTRY)
 
 
 def run_named(path: str, history: Consulted | None) -> Local:
     """Return the run of the entry that stands in place of a path; raises :class:`InputError` if there is none."""
     if history is None:
         raise _no_history(path)
-    looked_up = history.look_up(path.removeprefix(NAMED))
+    looked_up = history.look_up(path.removeprefix(ENTRY))
     if looked_up.chosen is None:
         raise InputError([f"{path}: nothing is recorded yet"])
     return Local(LOOKUP.load().EntryRows(chosen=looked_up.chosen))

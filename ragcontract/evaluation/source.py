@@ -41,6 +41,7 @@ from ragcontract.files.paths import existing_files
 from ragcontract.files.problems import Batch, Problem, Problems
 from ragcontract.runs.readers import Reader, RunEvent, open_baseline, open_run
 
+ENTRY = "history:"  # before the name of an entry of a history, in place of a path
 Known = dict[str, int]  # the files that have a query, as the bits of a number; by query id
 
 
@@ -276,6 +277,19 @@ class Inputs(Struct, frozen=True, kw_only=True):
         if isinstance(value, str):
             return [value]
         return list(value) if isinstance(value, Sequence) else []
+
+    def without_entry(self) -> "tuple[Inputs, str | None]":
+        """Return inputs without a baseline that is an entry of a history, and how the entry is named.
+
+        Raises :class:`InputError` if there is another baseline beside it.
+        """
+        paths = self.paths("baseline")
+        names = [path.removeprefix(ENTRY) for path in paths if path.startswith(ENTRY)]
+        if not names:
+            return self, None
+        if len(paths) > 1:
+            raise InputError([f"baseline: {ENTRY}{names[0]} is a baseline by itself; name no other beside it"])
+        return replace(self, baseline=None), names[0]
 
     def sources(self) -> tuple[Source, Source | None]:
         """Return where run and baseline are read from, which is this machine unless they are sources already."""

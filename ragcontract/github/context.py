@@ -105,6 +105,7 @@ class Context(Struct, frozen=True, kw_only=True):
     event_problem: str | None  # why the event's file cannot be read
     sha: str
     branch: str
+    ref: str  # such as refs/heads/main
     run: tuple[int, int]  # run id and attempt; a later run is greater
     run_number: str
     step: str  # the ids of the job and the step, which are the same in all jobs of a matrix
@@ -136,6 +137,7 @@ class Context(Struct, frozen=True, kw_only=True):
             event_problem=event_problem,
             sha=text("GITHUB_SHA"),
             branch=text("GITHUB_HEAD_REF") or text("GITHUB_REF_NAME"),
+            ref=text("GITHUB_REF"),
             run=(_count(environ.get("GITHUB_RUN_ID")), _count(environ.get("GITHUB_RUN_ATTEMPT"))),
             run_number=text("GITHUB_RUN_NUMBER"),
             step=f"{text('GITHUB_JOB')} {text('GITHUB_ACTION')}",

@@ -180,6 +180,7 @@ class ActionFiles(Struct, frozen=True, kw_only=True):
     on_error: dict[str, str]  # those of them that may be written even if there are problems with other paths
     body: str | None = None  # the file for the comment's Markdown; None if not requested, or if it must not be written
     existing: tuple[str, ...] = ()  # the input files
+    entry: str | None = None  # the name of the entry of a history that is the baseline
     linked: tuple[str, ...] = ()  # those of them that are reached through a link
     problems: tuple[str, ...] = ()
 
@@ -190,9 +191,10 @@ def find_files(settings: ActionSettings, context: Context) -> ActionFiles:
     if problem := wrong_folder(folder, context):
         return ActionFiles(inputs=Inputs(), reports={}, on_error={}, problems=(problem,))
     try:
-        inputs, start = _inputs(settings, context, folder), []
+        named, entry = settings.inputs.without_entry()
+        inputs, start = _inputs(named, context, folder), []
     except InputError as error:  # there is no contract
-        inputs, start = Inputs(), error.problems
+        inputs, entry, start = Inputs(), None, error.problems
     wanted = {
         "report-md": settings.report_md,
         "report-json": settings.report_json,
@@ -217,13 +219,13 @@ def find_files(settings: ActionSettings, context: Context) -> ActionFiles:
         on_error={name: path for name, path in may_be_written.items() if name != BODY},
         body=may_be_written.get(BODY),
         existing=tuple(existing),
+        entry=entry,
         linked=linked,
         problems=tuple(dict.fromkeys(problems)),
     )
 
 
-def _inputs(settings: ActionSettings, context: Context, folder: str) -> Inputs:
-    named = settings.inputs
+def _inputs(named: Inputs, context: Context, folder: str) -> Inputs:
     values = {name: [in_container(path, context) for path in named.paths(name)] for name in (*DEFAULTS, "scores")}
     of_one = {name: next(iter(values[name]), None) for name in SINGLE}
     return find_inputs(replace(named, **values | of_one), folder, list(_ways_up(folder, context)))

@@ -20,6 +20,9 @@ COMMENT_WHEN: dict[str, CommentWhen] = {
     "on-failure": "on-failure",
     "never": "never",
 }
+HistoryRecord = Literal["default-branch", "any-branch", "never"]
+HISTORY_RECORD: dict[str, HistoryRecord] = {name: name for name in get_args(HistoryRecord)}
+HISTORY_BRANCH = "rag-contract-history"
 DETAILS: dict[str, Detail] = {detail: detail for detail in get_args(Detail)}
 FLAGS = {"true": True, "false": False}
 
@@ -51,6 +54,9 @@ class ActionSettings(Struct, frozen=True, kw_only=True):
     job_index: str = "0"
     enforce: bool = True
     accept_label: str = ""
+    history: str = ""  # empty, branch, or a folder
+    history_branch: str = HISTORY_BRANCH
+    history_record: HistoryRecord = "default-branch"
     working_directory: str = ""
     problems: tuple[str, ...] = ()
 
@@ -85,7 +91,10 @@ class ActionSettings(Struct, frozen=True, kw_only=True):
             name=inputs.text("name"),
             job_index=inputs.text("job-index") or "0",
             enforce=inputs.choice("enforce", FLAGS, default=True),
-            accept_label=inputs.line("accept-label"),
+            accept_label=inputs.line("accept-label", "the name of one label"),
+            history=inputs.line("history", "one folder, or branch"),
+            history_branch=inputs.line("history-branch", "the name of one branch") or HISTORY_BRANCH,
+            history_record=inputs.choice("history-record", HISTORY_RECORD, "default-branch"),
             working_directory=inputs.text("working-directory"),
             problems=inputs.all_problems(),
         )
@@ -104,10 +113,10 @@ class _Inputs:
     def lines(self, name: str) -> tuple[str, ...]:
         return tuple(line.strip() for line in self.text(name).splitlines() if line.strip())
 
-    def line(self, name: str) -> str:
+    def line(self, name: str, what: str) -> str:
         value = self.text(name)
         if len(value.splitlines()) > 1:
-            self._wrong(name, "the name of one label")
+            self._wrong(name, what)
             return ""
         return value
 

@@ -13,11 +13,11 @@ from ragcontract import pipeline
 from ragcontract.core.errors import InputError
 from ragcontract.core.rule import Plugin
 from ragcontract.core.run import SourceFile
-from ragcontract.evaluation.source import Inputs, Local
+from ragcontract.evaluation.source import ENTRY, Inputs, Local
 from ragcontract.history.entry import EntryId, NewEntry, Recorded
 from ragcontract.history.interface import Store
-from ragcontract.history.lookup import EntryRows, split_baseline
-from ragcontract.history.past import BASELINE, Chosen, Past, document_of
+from ragcontract.history.lookup import EntryRows
+from ragcontract.history.past import Chosen, Past, document_of
 from ragcontract.history.recorder import new_entry, refuse_part
 from ragcontract.report.json_report import read
 from ragcontract.report.record import ErrorReport, Report
@@ -63,7 +63,7 @@ def entry_of_report(
 def _changed(report: Report) -> Iterator[str]:
     """Yield what differs between the files that a report names and those that are there now."""
     for file in _files(report):
-        if not file.sha256 or file.path.startswith(BASELINE):
+        if not file.sha256 or file.path.startswith(ENTRY):
             continue
         try:
             with Path(file.path).open("rb") as stream:
@@ -108,7 +108,7 @@ def _inputs(report: Report, store: Store) -> Inputs:
         keep_ids=True,
         awaits_baseline=report.history is not UNSET and named.baseline is None,
     )
-    inputs, name = split_baseline(inputs)
+    inputs, name = inputs.without_entry()
     return inputs if name is None else replace(inputs, baseline=Local(EntryRows(chosen=_entry(name, report, store))))
 
 
@@ -117,7 +117,7 @@ def _entry(name: str, report: Report, store: Store) -> Chosen:
     past, entry_id = Past(store, report.contract), EntryId.of(name)
     entry = next(past.read([entry_id]), None) if entry_id else None
     if entry is None:
-        raise InputError([*past.faulty, f"{BASELINE}{name}: was the baseline of the check, and is not in {store.name}"])
+        raise InputError([*past.faulty, f"{ENTRY}{name}: was the baseline of the check, and is not in {store.name}"])
     return Chosen(entry=entry, named=name, document=document_of(store, entry))
 
 

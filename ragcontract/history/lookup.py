@@ -10,10 +10,10 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.numbers import count, more
 from ragcontract.core.run import RunRow
-from ragcontract.evaluation.source import Inputs, Local
+from ragcontract.evaluation.source import ENTRY, Inputs, Local
 from ragcontract.history.commits import Commits
 from ragcontract.history.entry import NO_COMMIT, Entry
-from ragcontract.history.past import BASELINE, LAST, LAST_PASS, Chosen, Past, choose, named
+from ragcontract.history.past import LAST, LAST_PASS, Chosen, Past, choose, named
 from ragcontract.pipeline import Outcome
 from ragcontract.report.history_report import BrokenSince, HistoryBaseline, HistoryReport
 from ragcontract.report.record import QueryReport
@@ -37,20 +37,6 @@ class EntryRows(Struct, frozen=True, kw_only=True):
 
     def events(self, rows: type[RunRow], *, with_metrics: bool = False) -> Iterator[StoredEvent]:  # noqa: ARG002
         return document_events(self.chosen.document, self.chosen.path, with_metrics=with_metrics)
-
-
-def split_baseline(inputs: Inputs) -> tuple[Inputs, str | None]:
-    """Return inputs without a baseline that is an entry of a history, and how that is named.
-
-    Raises :class:`InputError` if there is another baseline beside it.
-    """
-    paths = inputs.paths("baseline")
-    names = [path.removeprefix(BASELINE) for path in paths if path.startswith(BASELINE)]
-    if not names:
-        return inputs, None
-    if len(paths) > 1:
-        raise InputError([f"baseline: {BASELINE}{names[0]} is a baseline by itself; name no other beside it"])
-    return replace(inputs, baseline=None), names[0]
 
 
 class Lookup(Struct, frozen=True, kw_only=True):
@@ -115,7 +101,7 @@ def look_up(past: Past, name: str | None, here: Here) -> Lookup:
     if not past.has_any():
         if here.is_pull_request or name not in {LAST_PASS, LAST}:
             nothing = f"history has no entries of {named(past.contract)}: record the base branch first"
-            raise InputError([f"{BASELINE}{name}: {nothing}"])
+            raise InputError([f"{ENTRY}{name}: {nothing}"])
         return Lookup(past=past, branch=here.branch, awaits=True)
     branch, commits = past.branch(here.branch), here.commits()
     chosen = choose(past, name, branch, commits, here.run_id)

@@ -12,6 +12,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.numbers import count, more
 from ragcontract.core.safe_text import visible
+from ragcontract.evaluation.source import ENTRY
 from ragcontract.files.writing import document
 from ragcontract.history.commits import Commits
 from ragcontract.history.entry import NO_COMMIT, Entry, EntryId, OtherVersionError, decode, entry_path, folder_of
@@ -20,9 +21,8 @@ from ragcontract.runs.baseline_file import BaselineFile, StoredHead
 
 FIRST_MONTHS, MORE_MONTHS = 2, 12  # read at once
 SHORT = 7  # digits of a commit, as git shows it
-BASELINE = "history:"  # before the name of an entry in place of a baseline's path
 LAST_PASS, LAST = "last-pass", "last"
-NAMES = f"{BASELINE}{LAST_PASS}, {BASELINE}{LAST}, a commit of at least {SHORT} digits, or the id of an entry"
+NAMES = f"{ENTRY}{LAST_PASS}, {ENTRY}{LAST}, a commit of at least {SHORT} digits, or the id of an entry"
 _COMMIT = re.compile(rf"[0-9a-f]{{{SHORT},64}}")
 
 
@@ -144,7 +144,7 @@ class Chosen(Struct, frozen=True, kw_only=True):
     @property
     def path(self) -> str:
         """What stands for the path of the baseline in reports."""
-        return f"{BASELINE}{self.entry.id}"
+        return f"{ENTRY}{self.entry.id}"
 
 
 def choose(past: Past, name: str, branch: str | None, commits: Commits, own_run: int | None) -> Chosen:
@@ -153,7 +153,7 @@ def choose(past: Past, name: str, branch: str | None, commits: Commits, own_run:
     ``own_run`` is the workflow run of this check, whose entries are left out. The newest one is that of the newest
     commit, and at one commit that of the newest run. Raises :class:`InputError` if there is none.
     """
-    start = f"{BASELINE}{name}"
+    start = f"{ENTRY}{name}"
     _refuse_no_name(name)
     places = {sha: place for place, sha in enumerate(commits.order)}
     place_of = {sha[: len(NO_COMMIT)]: place for sha, place in places.items()}
@@ -185,7 +185,7 @@ def entry_named(past: Past, name: str, branch: str | None) -> Entry:
 
     Unlike :func:`choose`, the entry need not be at a commit before the one that is checked out.
     """
-    name = name.removeprefix(BASELINE)
+    name = name.removeprefix(ENTRY)
     _refuse_no_name(name)
     for entry in past.entries():
         if branch in {None, entry.source.branch} and _fits(entry, name):
@@ -196,7 +196,7 @@ def entry_named(past: Past, name: str, branch: str | None) -> Entry:
 
 def _refuse_no_name(name: str) -> None:
     if name not in {LAST_PASS, LAST} and EntryId.of(name) is None and not _COMMIT.fullmatch(name):
-        raise InputError([f"{visible(f'{BASELINE}{name}')}: names no entry; use {NAMES}"])
+        raise InputError([f"{visible(f'{ENTRY}{name}')}: names no entry; use {NAMES}"])
 
 
 def _why_none(past: Past, start: str, branch: str | None, commits: Commits, candidates: Sequence[Entry]) -> str:
@@ -232,7 +232,7 @@ def state_of(entry: Entry) -> str:
 
 def document_of(store: Store, entry: Entry) -> bytes:
     """Return the ``baseline.json`` that an entry's run would make; raises :class:`InputError` without its results."""
-    path = f"{BASELINE}{entry.id}"
+    path = f"{ENTRY}{entry.id}"
     if entry.results is None:
         raise InputError([f"{path}: has no result set: {visible(entry.no_results or 'it does not say why')}"])
     data = store.results(entry.results.sha256)

@@ -18,6 +18,7 @@ from ragcontract.core.errors import InputError
 from ragcontract.files.git import git
 from ragcontract.github.context import Context, GitHubError, Token
 from ragcontract.github.pull_request import connect
+from ragcontract.github.settings import HISTORY_BRANCH
 from ragcontract.history.folder import Folder
 from ragcontract.history.interface import Store
 from ragcontract.net.pacing import Timing
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from ragcontract.github.http import Client
 
 TOKENS = ("GITHUB_TOKEN", "GH_TOKEN")  # the variables that may have the token
-DEFAULT_BRANCH = "rag-contract-history"
 _ON_GITHUB = "github:"
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]*)://(?:[^/?#]*@)?([^/?#]*)", re.IGNORECASE)
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}")
@@ -63,12 +63,12 @@ def branch_named(name: str) -> BranchName:
     """Return the branch that ``github:`` and what follows it names; raises InputError if it is none."""
     repository, at, branch = name[len(_ON_GITHUB) :].partition("@")
     if not repository and not at:
-        return BranchName(repository="", branch=DEFAULT_BRANCH)
+        return BranchName(repository="", branch=HISTORY_BRANCH)
     if not _REPOSITORY.fullmatch(repository):
         raise InputError([f"{name}: {repository!r} is not a repository; expected github: or github:owner/name@branch"])
     if at and not is_branch_name(branch):
         raise InputError([f"{name}: {branch!r} cannot be a branch with a history; expected github:owner/name@branch"])
-    return BranchName(repository=repository, branch=branch or DEFAULT_BRANCH)
+    return BranchName(repository=repository, branch=branch or HISTORY_BRANCH)
 
 
 def is_branch_name(branch: str) -> bool:
