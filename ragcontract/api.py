@@ -2,9 +2,9 @@
 
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ragcontract import pipeline
 from ragcontract.contract.golden_file import read_golden
@@ -13,15 +13,24 @@ from ragcontract.core.errors import InputError
 from ragcontract.core.finding import Finding, sentence
 from ragcontract.core.golden import RELEVANT_GRADE, GoldenQuery
 from ragcontract.core.ids import Path, paths_of, several
+from ragcontract.core.lines import Line
 from ragcontract.core.numbers import more
 from ragcontract.core.rule import Plugin
-from ragcontract.core.safe_text import printable, visible
-from ragcontract.evaluation.source import Inputs, Local
+from ragcontract.core.safe_text import encodable, printable, visible
+from ragcontract.evaluation.source import ENTRY, Inputs, Local
 from ragcontract.files.problems import Problems
 from ragcontract.registry import BUILT_IN
 from ragcontract.report import record as records
 from ragcontract.runs.readers import read_doc_ids
 from ragcontract.runs.run_writer import InMemory, RunMapping
+
+if TYPE_CHECKING:
+    from ragcontract.history.consult import Consulted
+    from ragcontract.history.lookup import Lookup
+
+CONSULT: "Line[Callable[[str, Mapping[str, str], str | None, str | None], Consulted]]" = Line(
+    home="ragcontract.history.consult:consult"
+)
 
 
 class ContractBroken(AssertionError):  # noqa: N818 (a verdict, not an error)
@@ -118,6 +127,9 @@ def check(
     repeats: bool = False,
     plugins: Sequence[Plugin] = (),
     no_answers: bool = False,
+    name: str = "",
+    history: Path | None = None,
+    branch: str | None = None,
 ) -> Report:
     """Check a run against its contract, as ``rag-contract check`` does, and return the report.
 
@@ -129,7 +141,9 @@ def check(
     is the file that says how well that judge agrees with people. With ``tags``, only the queries with one of them and
     the limits of these tags are checked, as with ``--tag``. With ``repeats``, a run may have several rows per query,
     which are averaged. ``plugins`` are objects for the rule ``custom``, which names their classes. With ``no_answers``,
-    the report has no text of the application or of its documents. Raises :class:`~ragcontract.InputError` if the run
+    the report has no text of the application or of its documents. ``name`` is that of the contract. ``history`` names
+    a history, as ``--history`` does; ``baseline`` may then be an entry of it, such as "history:last-pass", of a
+    ``branch``. Raises :class:`~ragcontract.InputError` if the run
     cannot be judged.
     """
     inputs = inputs_of(
@@ -146,7 +160,20 @@ def check(
         plugins=_by_class_name(plugins),
         no_answers=no_answers,
     )
-    return Report.of(pipeline.check(inputs, now=datetime.now(UTC)).report)
+    source = records.Provenance(contract=encodable(name)) if name else None
+    looked_up: Lookup | None = None
+    if history is None and (entry := inputs.without_entry()[1]) is not None:
+        raise InputError([f"baseline: {ENTRY}{entry}: is an entry of a history; name the history with history="])
+    if history is not None:
+        inputs, looked_up = _looked_up(inputs, os.fspath(history), branch, encodable(name))
+    outcome = pipeline.check(inputs, now=datetime.now(UTC), source=source)
+    return Report.of((looked_up.noted(outcome) if looked_up else outcome).report)
+
+
+def _looked_up(inputs: Inputs, history: str, branch: str | None, contract: str) -> "tuple[Inputs, Lookup]":
+    """Return the inputs with the baseline that is an entry of a history, and what the history says."""
+    inputs, looked_up = CONSULT.load()(history, os.environ, branch, contract).with_baseline(inputs)
+    return looked_up.with_baseline(inputs), looked_up
 
 
 def inputs_of(**values: Any) -> Inputs:

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from typing import Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -158,18 +159,21 @@ def query_history(store: Store, entries: Sequence[Entry], query_id: str, most: i
     )
 
 
+ABSENT: Literal["absent"] = "absent"
+_InResults: TypeAlias = BaselineQuery | Literal["absent"] | None
+
+
 class _Ranks:
     """Looks a query up in result sets, each of which is read once."""
 
     def __init__(self, store: Store, query_id: str) -> None:
         self._store = store
         self._query_id = query_id
-        self._known: dict[str, BaselineQuery | None] = {}
+        self._known: dict[str, _InResults] = {}
 
     def run(self, entry: Entry, *, with_ranks: bool = True) -> QueryRun:
         query = self._query(entry) if with_ranks else None
-        is_absent = with_ranks and query is None and entry.results is not None
-        status = "absent" if is_absent else "pass"
+        status = "absent" if query is ABSENT else "pass"
         status = "tolerated" if self._query_id in entry.tolerated else status
         status = "broken" if self._query_id in entry.failed else status
         return QueryRun(
@@ -177,10 +181,10 @@ class _Ranks:
             commit=entry.source.commit,
             created_at=entry.created_at,
             status=status,
-            ranks=query.ranks if query else None,
+            ranks=query.ranks if isinstance(query, BaselineQuery) else None,
         )
 
-    def _query(self, entry: Entry) -> BaselineQuery | None:
+    def _query(self, entry: Entry) -> "_InResults":
         if entry.results is None:
             return None
         digest = entry.results.sha256
@@ -188,8 +192,8 @@ class _Ranks:
             self._known[digest] = self._found(digest, self._store.results(digest))
         return self._known[digest]
 
-    def _found(self, digest: str, data: bytes | None) -> BaselineQuery | None:
-        """Return the query in a result set; None if it is not there, or if the result set is gone or was changed."""
+    def _found(self, digest: str, data: bytes | None) -> "_InResults":
+        """Return the query in a result set, or that it is absent; None if the result set is gone or was changed."""
         if data is None or hashlib.sha256(data).hexdigest() != digest:
             return None
         start = b'{"id":' + msgspec.json.encode(self._query_id)
@@ -201,7 +205,7 @@ class _Ranks:
                     continue
                 if as_id(query.id) == self._query_id:
                     return query
-        return None
+        return ABSENT
 
 
 def query_runs(history: QueryHistory) -> list[Block]:

@@ -49,10 +49,11 @@ class Past:
     what is wrong with others; neither is yielded.
     """
 
-    def __init__(self, store: Store, contract: str, folder: str | None = None) -> None:
+    def __init__(self, store: Store, contract: str, *, named: bool = True) -> None:
+        """Ask for a contract by its name, or by its folder in the store if it is not ``named``."""
         self.store = store
         self.contract = contract
-        self.folder = folder_of(contract) if folder is None else folder
+        self.folder = folder_of(contract) if named else contract
         self.skipped: list[str] = []
         self.faulty: list[str] = []
 
@@ -153,7 +154,6 @@ def choose(past: Past, name: str, branch: str | None, commits: Commits, own_run:
     ``own_run`` is the workflow run of this check, whose entries are left out. The newest one is that of the newest
     commit, and at one commit that of the newest run. Raises :class:`InputError` if there is none.
     """
-    start = f"{ENTRY}{name}"
     _refuse_no_name(name)
     places = {sha: place for place, sha in enumerate(commits.order)}
     place_of = {sha[: len(NO_COMMIT)]: place for sha, place in places.items()}
@@ -166,7 +166,7 @@ def choose(past: Past, name: str, branch: str | None, commits: Commits, own_run:
             candidates.append(entry)
             if entry.results and _fits(entry, name):
                 return Chosen(entry=entry, named=name, document=document_of(past.store, entry))
-    raise InputError([_why_none(past, start, branch, commits, candidates)])
+    raise InputError([_why_none(past, name, branch, commits, candidates)])
 
 
 def _fits(entry: Entry, name: str) -> bool:
@@ -199,8 +199,9 @@ def _refuse_no_name(name: str) -> None:
         raise InputError([f"{visible(f'{ENTRY}{name}')}: names no entry; use {NAMES}"])
 
 
-def _why_none(past: Past, start: str, branch: str | None, commits: Commits, candidates: Sequence[Entry]) -> str:
+def _why_none(past: Past, name: str, branch: str | None, commits: Commits, candidates: Sequence[Entry]) -> str:
     """Return why no entry can be the baseline."""
+    start = f"{ENTRY}{name}"
     number = len(commits.order)
     among = f"among the last {count(number, 'commit')} of {commits.newest[:SHORT]}"
     on = f"on {visible(branch)} " if branch else ""
@@ -210,8 +211,8 @@ def _why_none(past: Past, start: str, branch: str | None, commits: Commits, cand
         where = f"; the newest is {_shown(newest)}" if newest else ""
         return f"{start}: no entry of {named(past.contract)} is {on}{among}{where}{advice}"
     does = "passed and has a result set" if any(map(passed, candidates)) else "passed"
-    if not start.endswith(LAST_PASS):
-        does = "has a result set" if start.endswith(LAST) else "with a result set is named so"
+    if name != LAST_PASS:
+        does = "has a result set" if name == LAST else "is named so and has a result set"
     entries = count(len(candidates), "entry")
     return (
         f"{start}: none of the {entries} of {named(past.contract)} {on}{among} {does}; "

@@ -10,7 +10,7 @@ from msgspec import Struct
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.safe_text import clipped, visible
-from ragcontract.history.entry import NO_COMMIT, Entry, EntryId, folder_of
+from ragcontract.history.entry import NO_COMMIT, Entry, EntryId
 from ragcontract.history.interface import Store
 from ragcontract.history.past import SHORT, Past, passed, state_of
 
@@ -63,11 +63,12 @@ def release(store: Store, commit: str, contracts: Sequence[str], now: datetime) 
     """
     if not _COMMIT.fullmatch(commit):
         raise InputError([f"{visible(commit)}: is not a commit; give at least {SHORT} of its hexadecimal digits"])
-    folders = {folder_of(name): name for name in contracts} or {name: name for name in _recent(store, now)}
-    if not folders:
+    pasts = [Past(store, name) for name in dict.fromkeys(contracts)]
+    pasts = pasts or [Past(store, folder, named=False) for folder in _recent(store, now)]
+    if not pasts:
         nothing = f"no contract has an entry of the last {RECENT.days} days"
         raise InputError([f"{store.name}: {nothing}; name one with --contract"])
-    states = [_state(Past(store, name, folder), commit) for folder, name in folders.items()]
+    states = [_state(past, commit) for past in pasts]
     commits = {each.entry.source.commit for each in states if each.entry}
     if len(commits) > 1:
         listed = " and ".join(sorted(str(sha)[: len(NO_COMMIT)] for sha in commits))

@@ -1,20 +1,14 @@
 """``rag-contract compare``: several runs over one golden set, side by side."""
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import click
 from msgspec.structs import replace
 
 from ragcontract import pipeline
 from ragcontract.cli.console import progress_over, say, say_json, warn
-from ragcontract.cli.history_options import (
-    Consulted,
-    consulted,
-    contract_option,
-    history_options,
-    is_entry,
-    run_named,
-)
+from ragcontract.cli.history_options import consulted, contract_option, history_options, is_entry, run_named
 from ragcontract.cli.options import clock, find_files, refuse_outputs, takes
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode
@@ -31,6 +25,9 @@ from ragcontract.report.comparison import RunComparison, compared_runs, comparis
 from ragcontract.report.html import page
 from ragcontract.report.terminal import without_colours
 from ragcontract.runs.readers import open_baseline
+
+if TYPE_CHECKING:
+    from ragcontract.history.consult import Consulted
 
 Content = bytes | Iterable[bytes]
 
@@ -94,7 +91,7 @@ def command(
     return ExitCode.PASS
 
 
-def _compared(inputs: Inputs, history: Consulted | None) -> RunComparison:
+def _compared(inputs: Inputs, history: "Consulted | None") -> RunComparison:
     """Read and score all runs; raises :class:`InputError` with the problems of all of them."""
     sources = [
         run_named(path, history) if is_entry(path) else Local(open_baseline([path], inputs.progress))

@@ -18,13 +18,14 @@ from ragcontract.core.numbers import count
 from ragcontract.core.safe_text import visible
 from ragcontract.files.writing import goes_to_stdout, write_files
 from ragcontract.github.context import GitHubError
+from ragcontract.history.consult import past_of
 from ragcontract.history.copying import copy, prune
 from ragcontract.history.entry import Entry
 from ragcontract.history.from_report import entry_of_report, files_of
 from ragcontract.history.interface import Store
 from ragcontract.history.listing import Listing, one_run, query_history, query_runs, runs
 from ragcontract.history.origin import origin_of
-from ragcontract.history.past import Past, document_of, entry_named, named, only_contract
+from ragcontract.history.past import Past, document_of, entry_named, named
 from ragcontract.history.release_gate import Release, release
 from ragcontract.history.stores import client_for, open_store, repository_here
 from ragcontract.report import terminal
@@ -109,7 +110,7 @@ def show(
     if baseline_out and not ref:
         raise click.UsageError("--baseline-out needs REF, the run to write")
     store = _store(history)
-    past = Past(store, contract) if contract is not None else Past(store, folder := only_contract(store), folder)
+    past = past_of(store, contract)
     if ref:
         _show_run(entry_named(past, ref, branch), past, form, baseline_out)
         return ExitCode.PASS
