@@ -14,6 +14,7 @@ from ragcontract.github.runner_output import when_checked
 from ragcontract.report.baseline import update_text
 from ragcontract.report.build import error_report
 from ragcontract.report.headline import headline
+from ragcontract.report.history_report import BrokenSince, HistoryReport
 from ragcontract.report.html.elements import WORDS, sentence
 from ragcontract.report.markdown import inline, render, render_error
 from ragcontract.report.markdown import sentence as markdown_sentence
@@ -59,6 +60,12 @@ def forbidden_beside(documents: int) -> Report:
     wanted = [f"doc{number}" for number in range(documents)]
     asked = query("q", *wanted, forbidden_doc_ids=("F",))
     return report([asked], {"q": [*wanted, "F"]}, None, {"k": documents + 1})
+
+
+def branch(_: Lab, size: int) -> bool:
+    since = BrokenSince(commit="abc1234", at="2026-07-01T00:00:00Z")
+    made = replace(broken(), history=HistoryReport(branch="x" * size, entries=1, broken_since={"q0": since}))
+    return all_of(*("x" * size in text for text in (render(made), check_text(made), html(made))))
 
 
 def headline_of(_: Lab, size: int) -> bool:
@@ -339,6 +346,7 @@ CASES: Cases = {
     "MARKDOWN_SENTENCE": Case(lambda _, size: markdown_sentence(("x" * size,)) == inline("x" * size) == "x" * size),
     "MARKDOWN_FINDINGS": Case(lambda _, size: "… and 1 more" not in render(breaking(size))),
     "MARKDOWN_LINE": Case(lambda _, size: "x" * size in render(holding(warnings=["x" * size]))),
+    "BRANCH": Case(branch),
     "CHANGED_DOCS": Case(lambda _, size: " more |" not in render(wanting(size))),
     "HTML_TEXT": Case(lambda _, size: b"x" * size in rendered(holding(warnings=["x" * size]))["report-html"]),
     "HTML_NOTE": Case(lambda _, size: WORDS["fact"]("x" * size) == "x" * size),
