@@ -14,7 +14,6 @@ from ragcontract.github.runner_output import when_checked
 from ragcontract.report.baseline import update_text
 from ragcontract.report.build import error_report
 from ragcontract.report.headline import headline
-from ragcontract.report.history_report import BrokenSince, HistoryReport
 from ragcontract.report.html.elements import WORDS, sentence
 from ragcontract.report.markdown import inline, render, render_error
 from ragcontract.report.markdown import sentence as markdown_sentence
@@ -63,8 +62,9 @@ def forbidden_beside(documents: int) -> Report:
 
 
 def branch(_: Lab, size: int) -> bool:
-    since = BrokenSince(commit="abc1234", at="2026-07-01T00:00:00Z")
-    made = replace(broken(), history=HistoryReport(branch="x" * size, entries=1, broken_since={"q0": since}))
+    since = {"q0": {"commit": "abc1234", "at": "2026-07-01T00:00:00Z"}}
+    history = {"branch": "x" * size, "entries": 1, "broken_since": since}
+    made = msgspec.convert(msgspec.to_builtins(broken()) | {"history": history}, Report)
     return all_of(*("x" * size in text for text in (render(made), check_text(made), html(made))))
 
 
