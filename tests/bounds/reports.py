@@ -61,6 +61,13 @@ def forbidden_beside(documents: int) -> Report:
     return report([asked], {"q": [*wanted, "F"]}, None, {"k": documents + 1})
 
 
+def branch(_: Lab, size: int) -> bool:
+    since = {"q0": {"commit": "abc1234", "at": "2026-07-01T00:00:00Z"}}
+    history = {"branch": "x" * size, "entries": 1, "broken_since": since}
+    made = msgspec.convert(msgspec.to_builtins(broken()) | {"history": history}, Report)
+    return all_of(*("x" * size in text for text in (render(made), check_text(made), html(made))))
+
+
 def headline_of(_: Lab, size: int) -> bool:
     made = report([query("q", "A")], {"q": ["x", "A"]}, None, {"minimums": {"mrr_at_k": 0.9}})
     length = size - len("1 limit broken: minimum of ; no query is broken")
@@ -339,6 +346,7 @@ CASES: Cases = {
     "MARKDOWN_SENTENCE": Case(lambda _, size: markdown_sentence(("x" * size,)) == inline("x" * size) == "x" * size),
     "MARKDOWN_FINDINGS": Case(lambda _, size: "… and 1 more" not in render(breaking(size))),
     "MARKDOWN_LINE": Case(lambda _, size: "x" * size in render(holding(warnings=["x" * size]))),
+    "BRANCH": Case(branch),
     "CHANGED_DOCS": Case(lambda _, size: " more |" not in render(wanting(size))),
     "HTML_TEXT": Case(lambda _, size: b"x" * size in rendered(holding(warnings=["x" * size]))["report-html"]),
     "HTML_NOTE": Case(lambda _, size: WORDS["fact"]("x" * size) == "x" * size),

@@ -127,7 +127,7 @@ def a_sentence(lab: Lab, size: int) -> bool:
 
 def notes_of_a_report(lab: Lab, count: int) -> bool:
     report = json.loads(as_file(holding())) | {"run_notes": ["n"] * count}
-    return posted(lab, json.dumps(report).encode(), "run_notes, label_notes, causes: more than")
+    return posted(lab, json.dumps(report).encode(), "run_notes, label_notes, causes, history.notes: more than")
 
 
 def shortest_report(lab: Lab, size: int) -> bool:

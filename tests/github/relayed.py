@@ -89,7 +89,16 @@ def everything() -> Json:
         "waivers": [{"query": "q2", **waiver}, {"gate": "minimums.recall_at_1", **waiver}],
     }
     mistake = ["1 id never occurs; 1 does without the suffix ", {"name": "#n"}]
-    return as_json(report(queries, now, before, config, warnings=["odd"])) | {"likely_mistakes": [mistake]}
+    broken = {"commit": "deadbeef00", "at": "2026-06-30T00:00:00Z"}
+    history = {
+        "branch": "main",
+        "entries": 9,
+        "baseline": {"id": "e", "commit": "deadbeef00", "named": "last-pass", "behind": 2},
+        "broken_since": {"q1": broken, "q2": broken, "q3": broken | {"or_before": True}, "nobody": broken},
+        "notes": ["Not shown"],
+    }
+    made = as_json(report(queries, now, before, config, warnings=["odd"]))
+    return made | {"likely_mistakes": [mistake], "history": history}
 
 
 def event(**fields: Any) -> dict[str, Any]:

@@ -115,9 +115,11 @@ def inputs(report: Report, form: Form) -> Block:
     for name, files, phrases in about_inputs(report):
         facts = [Sentence(fact, "fact") for fact in phrases]
         digest: list[Part] = [" (sha256 ", Name(files[0].sha256[:DIGEST]), ")"] if files[0].sha256 else []
+        path = files[0].path
+        source = Text(path, "name") if path.startswith("history:") else Name(path)  # an id is too long for a phone
         rows[name] = [
             name,
-            (Name(files[0].path), *digest, more(len(files), 1, "file", " and {}")),
+            (source, *digest, more(len(files), 1, "file", " and {}")),
             between(", ", facts),
         ]
     rows["golden"][-1] = (rows["golden"][-1], f", {report.inputs.golden.answerable:,} with relevant documents")
