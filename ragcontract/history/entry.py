@@ -17,7 +17,6 @@ from msgspec import Meta, Struct
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.metric import Direction, Scale
-from ragcontract.core.numbers import mebibytes
 from ragcontract.core.run import Latency
 from ragcontract.decision.gate_report import Status
 from ragcontract.files.json_lines import UNDECODABLE
@@ -257,7 +256,7 @@ def decode(data: bytes, path: str) -> Entry:
     Raises :class:`OtherVersionError`, or :class:`InputError` if it is faulty or belongs elsewhere.
     """
     if len(data) > bounds.ENTRY:
-        raise InputError([f"{path}: is larger than {mebibytes(bounds.ENTRY)}, the limit for an entry"])
+        raise InputError([f"{path}: is larger than {bounds.ENTRY >> 10:,} KiB, the limit for an entry"])
     try:
         check_nesting(data)
         version = msgspec.json.decode(data, type=_Version).schema_version

@@ -391,6 +391,20 @@ def test_a_link_that_is_named_like_a_leftover_stays(path: Path, tmp_path: Path) 
     assert victim.exists()
 
 
+def test_the_same_entry_that_another_writer_stores_meanwhile_is_no_other_check(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, scandir = Folder(str(path)), os.scandir
+    folder.add(new_entry(run=RUN + 1))
+
+    def meanwhile(listed: Path) -> Iterator[os.DirEntry[str]]:
+        (path / ENTRY_FILE).write_bytes(ENTRY.content)
+        return scandir(listed)
+
+    monkeypatch.setattr(os, "scandir", meanwhile)
+    assert folder.add(ENTRY) == "exists"
+
+
 # Size
 
 
@@ -408,7 +422,12 @@ def test_the_newest_entries_of_ten_thousand_are_in_two_folders(path: Path, monke
     entries = large_history(path, 10_000)
     listed: list[str] = []
     scandir = os.scandir
-    monkeypatch.setattr(os, "scandir", lambda folder: listed.append(str(folder)) or scandir(folder))
+
+    def noted(folder: Path) -> Iterator[os.DirEntry[str]]:
+        listed.append(str(folder))
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", noted)
     folder = Folder(str(path))
     found: list[object] = []
     for month in folder.months("docs"):
