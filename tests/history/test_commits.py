@@ -69,7 +69,7 @@ def test_a_circle_leads_nowhere() -> None:
 @pytest.mark.parametrize("rows", [[{"sha": "../x", "parents": []}], [{"parents": 7}], [{}], [1, None], []])
 def test_an_answer_without_the_commit_is_an_error(github: GitHub, rows: list[Any]) -> None:
     github.faults = [Fault(status=200, answer=rows)]
-    with pytest.raises(InputError, match="^the commits that aaaaaaaaaaaa reaches are not known: GitHub lists others$"):
+    with pytest.raises(InputError, match=r"^the commits that aaaaaaaaaaaa reaches are not known: GitHub lists others$"):
         reached(github, "a" * 40)
 
 
@@ -81,7 +81,7 @@ def test_parents_in_a_wrong_shape_are_none(github: GitHub) -> None:
 
 def test_a_token_that_may_not_read_is_told_what_it_needs(github: GitHub) -> None:
     github.repository.access = "none"
-    with pytest.raises(InputError, match="integration; reading them needs `permissions: contents: read`$"):
+    with pytest.raises(InputError, match=r"integration; reading them needs `permissions: contents: read`$"):
         reached(github, "a" * 40)
 
 
