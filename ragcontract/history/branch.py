@@ -163,8 +163,8 @@ class Branch:
 
     def _read_snapshot(self) -> _Snapshot:
         if self._snapshot is None:
-            found = self._ask(CONTRACTS, ref=self._ref, entries=f"{self._ref}:entries")
-            folders = ((text_at(entry, "name"), at(entry, "object")) for entry in _entries(found, "entries"))
+            repository = self._ask(CONTRACTS, ref=self._ref, entries=f"{self._ref}:entries")
+            folders = ((text_at(entry, "name"), at(entry, "object")) for entry in _entries(repository, "entries"))
             months = {
                 contract: sorted(
                     {name for month in _entries(folder) if is_month(name := _name_of_folder(month))},
@@ -174,7 +174,7 @@ class Branch:
                 if is_folder_name(contract)
             }
             months = {contract: names for contract, names in months.items() if names}
-            self._snapshot = _Snapshot(head=_head_in(found), months=months, files={})
+            self._snapshot = _Snapshot(head=_head_in(repository), months=months, files={})
         return self._snapshot
 
     def _files_of(self, contract: str, months: Sequence[str]) -> dict[str, dict[str, _File]]:
@@ -207,8 +207,8 @@ class Branch:
         types = "".join(f", ${variable}: String!" for variable in variables)
         objects = " ".join(f"{alias}: object(expression: ${alias}) {{ {fields} }}" for alias in variables)
         query = f"query($owner: String!, $name: String!{types}) {{ {_REPOSITORY} {{ {objects} }} }}"
-        found = self._ask(query, **variables)
-        return [at(found, alias) for alias in variables]
+        repository = self._ask(query, **variables)
+        return [at(repository, alias) for alias in variables]
 
     def _results_by_digest(self) -> dict[str, str]:
         if self._result_files is None:
@@ -217,15 +217,15 @@ class Branch:
 
     def _list_results(self) -> tuple[str | None, dict[str, str]]:
         """Return the head of the branch, and the ids of the contents of its result sets by digest."""
-        found = self._ask(RESULTS, ref=self._ref, results=f"{self._ref}:results")
+        repository = self._ask(RESULTS, ref=self._ref, results=f"{self._ref}:results")
         files = {}
-        for folder in _entries(found, "results"):
+        for folder in _entries(repository, "results"):
             for file in _entries(folder, "object"):
                 digest = text_at(file, "name").removesuffix(".jsonl")
                 path = f"results/{text_at(folder, 'name')}/{text_at(file, 'name')}"
                 if is_digest(digest) and path == results_path(digest) and _is_file(file):
                     files[digest] = text_at(file, "oid")
-        return _head_in(found), files
+        return _head_in(repository), files
 
     # Writing
 
@@ -267,12 +267,12 @@ class Branch:
         results = new.entry.results
         path = "results" if results is None else results_path(results.sha256)
         folder = new.path.rpartition("/")[0]
-        found = self._ask(LOOK, ref=self._ref, month=f"{self._ref}:{folder}", results=f"{self._ref}:{path}")
-        oid = _head_in(found)
+        repository = self._ask(LOOK, ref=self._ref, month=f"{self._ref}:{folder}", results=f"{self._ref}:{path}")
+        oid = _head_in(repository)
         if oid is None:
             return None
-        files = {text_at(file, "name"): text_at(file, "oid") for file in _entries(found, "month")}
-        return _Head(oid=oid, files=files, has_results=at(found, "results") is not None)
+        files = {text_at(file, "name"): text_at(file, "oid") for file in _entries(repository, "month")}
+        return _Head(oid=oid, files=files, has_results=at(repository, "results") is not None)
 
     def _is_there(self, new: NewEntry, files: Mapping[str, str]) -> bool:
         """Return whether the same entry is there; raises ConflictError if another has its path or is of its run."""

@@ -10,7 +10,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 def unpacked(package: str, name: str, files: Sequence[str]) -> Path:
-    """Return the folder with these files of a package such as ``@owner/name@1.0.0``; ``name`` is its folder in build."""
+    """Return the folder with these files of a package such as ``@owner/name@1.0.0``, which is ``build/NAME``."""
     folder = ROOT / "build" / name
     if not all((folder / "package" / file).exists() for file in files):
         folder.mkdir(parents=True, exist_ok=True)

@@ -301,5 +301,5 @@ def _as_rest(commit: Commit) -> dict[str, Any]:
     git = {"url": _url("git/commits/0"), "author": person, "committer": person, "message": commit.message}
     urls = {"url": _url(f"commits/{commit.oid}"), "html_url": _url(f"commit/{commit.oid}")}
     inner = git | {"tree": tree, "comment_count": 0, "verification": unsigned}
-    rest = {"node_id": "C_1", "comments_url": _url("comments"), "author": None, "committer": None}
+    rest = {"node_id": "C_1", "comments_url": _url("comments"), "author": {}, "committer": {}}
     return urls | rest | {"sha": commit.oid, "commit": inner, "parents": _parents(commit.parents)}

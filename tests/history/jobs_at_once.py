@@ -8,6 +8,7 @@ call is carried out.
 import heapq
 import random
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import count
 from threading import Event, Thread
 from typing import Any
@@ -48,7 +49,7 @@ class Turns:
             turn.wait()
             try:
                 job()
-            except BaseException as error:  # it is raised again below
+            except BaseException as error:  # noqa: BLE001 (it is raised again below)
                 raised.append(error)
             finally:
                 self._next()
@@ -90,28 +91,25 @@ class _Slow(requests.Session):
             self._sleep(seconds / 2)
 
 
-def branch_of(
-    github: GitHub,
-    session: requests.Session,
-    timing: Timing,
-    *,
-    seconds: float = 150,
-    seed: int = 0,
-    token: str = TOKEN,
-) -> Branch:
+def client_of(github: GitHub, session: requests.Session, timing: Timing, seconds: float) -> Client:
+    """Return a client with this much time for GitHub."""
+    http = Http(session, Token(TOKEN), seconds=seconds, timing=timing)
+    return Client(http, api_url=github.url, graphql_url=github.graphql_url, repository="octo/app")
+
+
+def branch_of(client: Client, seed: int = 0) -> Branch:
     """Return the store as a job has it."""
-    http = Http(session, Token(token), seconds=seconds, timing=timing)
-    client = Client(http, api_url=github.url, graphql_url=github.graphql_url, repository="octo/app")
     return Branch(client, repository="octo/app", branch=BRANCH, name="github:", chance=random.Random(seed))
 
 
 class Job:
     """A job that records or reads alone. Its waits take no time but count."""
 
-    def __init__(self, github: GitHub, *, seconds: float = 150, token: str = TOKEN) -> None:
+    def __init__(self, github: GitHub, *, seconds: float = 150) -> None:
         self.waits: list[float] = []
         timing = Timing(monotonic=lambda: sum(self.waits), now=lambda: NOW + sum(self.waits), sleep=self.waits.append)
-        self.branch = branch_of(github, requests.Session(), timing, seconds=seconds, token=token)
+        self.client = client_of(github, requests.Session(), timing, seconds)
+        self.branch = branch_of(self.client)
 
 
 class Recorded(Struct, frozen=True, kw_only=True):
@@ -131,10 +129,10 @@ def recorded_at_once(github: GitHub, entries: Sequence[NewEntry], *, seconds: fl
     def job(number: int, entry: NewEntry) -> None:
         timing = Timing(monotonic=lambda: clock.now, now=lambda: NOW + clock.now, sleep=clock.sleep)
         session = _Slow(clock.sleep, random.Random(1_000 + number))
-        store = branch_of(github, session, timing, seconds=seconds, seed=number)
+        store = branch_of(client_of(github, session, timing, seconds), seed=number)
         added.append(store.add(entry))
         took.append(clock.now)
 
     before = len(github.sent)
-    clock.run([lambda number=number, entry=entry: job(number, entry) for number, entry in enumerate(entries)])
+    clock.run([partial(job, number, entry) for number, entry in enumerate(entries)])
     return Recorded(added=added, seconds=took, calls=len(github.sent) - before)

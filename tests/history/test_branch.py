@@ -139,6 +139,7 @@ def test_a_rate_limit_is_waited_out_as_github_says(github: GitHub, status: int, 
 
 NEEDS_WRITE = "; the recording job needs `permissions: contents: write`"
 NEEDS_READ = "; reading it needs `permissions: contents: read`"
+TOO_LATE = "; the next try would come after the 150 seconds that github-timeout allows"
 FORBIDDEN = "Resource not accessible by integration"
 REFUSED: dict[str, tuple[Fault, str]] = {
     "401": (Fault(status=401, message="Bad credentials"), "github: GitHub answered 401: Bad credentials"),
@@ -158,8 +159,7 @@ REFUSED: dict[str, tuple[Fault, str]] = {
     ),
     "429 for longer than there is time": (
         Fault(body=COMMIT, status=429, message="slow down", headers={"Retry-After": "200"}),
-        "github: GitHub answered 429: slow down; the next try would come after the 150 seconds that github-timeout "
-        "allows",
+        f"github: GitHub answered 429: slow down{TOO_LATE}",
     ),
     "a page of HTML, always": (
         Fault(kind="not json"),
@@ -167,8 +167,7 @@ REFUSED: dict[str, tuple[Fault, str]] = {
     ),
     "502, always": (
         Fault(body=COMMIT, status=502, message="Bad Gateway"),
-        "github: GitHub answered 502: Bad Gateway; the next try would come after the 150 seconds that github-timeout "
-        "allows",
+        f"github: GitHub answered 502: Bad Gateway{TOO_LATE}",
     ),
     "a type of error that does not pass": (
         Fault(body=COMMIT, status=200, answer={"errors": [{"type": "UNPROCESSABLE", "message": "No"}]}),
@@ -176,7 +175,7 @@ REFUSED: dict[str, tuple[Fault, str]] = {
     ),
     "an answer without data": (
         Fault(body=COMMIT, status=200, answer={"data": []}),
-        "github: GitHub's answer has no data; the next try would come after the 150 seconds that github-timeout allows",
+        f"github: GitHub's answer has no data{TOO_LATE}",
     ),
 }
 

@@ -39,12 +39,10 @@ def test_20_jobs_record_at_once(github: GitHub, faults: list[Fault]) -> None:
     require("npm")
     github.faults = faults
     recorded = record_runs(github, 20)
-    print(f"{recorded.calls} calls, {max(recorded.seconds):.1f} s")
     assert recorded.calls <= 20 * CALLS_A_JOB
 
 
 def test_40_jobs_record_at_once_within_the_time_for_github(github: GitHub) -> None:
     require("npm")
     recorded = record_runs(github, 40)
-    print(f"{recorded.calls} calls, {max(recorded.seconds):.1f} s")
     assert max(recorded.seconds) < 150

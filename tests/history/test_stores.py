@@ -10,14 +10,22 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.history.folder import Folder
 from ragcontract.history.interface import ConflictError, Store
+from tests.github.standin import GitHub
 from tests.history.entries import FIRST, RUN, digest, id_of, new_entry, results_of, runs
+from tests.history.jobs_at_once import Job
+from tests.needs import require
 
-OPENED: dict[str, Callable[[Path], Store]] = {"folder": lambda path: Folder(str(path / "history"))}
+OPENED: dict[str, Callable[[Path, GitHub], Store]] = {
+    "folder": lambda path, _github: Folder(str(path / "history")),
+    "branch": lambda _path, github: Job(github).branch,
+}
 
 
 @pytest.fixture(params=OPENED)
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    return OPENED[request.param](tmp_path)
+def store(request: pytest.FixtureRequest, tmp_path: Path, github: GitHub) -> Store:
+    if request.param == "branch":
+        require("npm")
+    return OPENED[request.param](tmp_path, github)
 
 
 def test_a_store_that_was_never_written_is_empty(store: Store) -> None:
