@@ -54,8 +54,8 @@ class Past:
         self.store = store
         self.contract = contract
         self.folder = folder_of(contract) if named else contract
-        self.skipped: list[str] = []
-        self.faulty: list[str] = []
+        self.skipped: dict[str, None] = {}
+        self.faulty: dict[str, None] = {}
 
     def entries(self) -> Iterator[Entry]:
         """Yield the entries."""
@@ -94,19 +94,19 @@ class Past:
         try:
             return decode(data, path)
         except OtherVersionError:
-            self.skipped.append(path)
+            self.skipped[path] = None
         except InputError as error:
-            self.faulty += error.problems
+            self.faulty |= dict.fromkeys(error.problems)
         return None
 
     def warnings(self) -> Iterator[str]:
         """Yield what could not be read so far."""
         if self.skipped:
-            number = count(len(self.skipped), "entry")
-            yield f"history: {number} of a version that this rag-contract does not know, skipped, as {self.skipped[0]}"
-        for problem in self.faulty[: bounds.NAMES]:
+            number, first = count(len(self.skipped), "entry"), next(iter(self.skipped))
+            yield f"history: {number} of a version that this rag-contract does not know, skipped, as {first}"
+        for problem in [*self.faulty][: bounds.NAMES]:
             yield f"history: {problem}; skipped"
-        if further := len(self.faulty[bounds.NAMES :]):
+        if (further := len(self.faulty) - bounds.NAMES) > 0:
             yield f"history: {count(further, 'further entry')} skipped"
 
     def branch(self, wanted: str | None) -> str | None:
