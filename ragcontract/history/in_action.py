@@ -94,10 +94,10 @@ class JobHistory(Struct, frozen=True, kw_only=True):
         try:
             return within(seconds, partial(self._look_up, entry, seconds))
         except (GitHubError, InputError) as error:
-            problems = error.problems if isinstance(error, InputError) else [f"history: {error}"]
+            problem = error if isinstance(error, InputError) else InputError([f"history: {error}"])
             if entry:
-                raise InputError(problems) from error
-            return Lookup(branch=self.role.branch, notes=(f"Trend not shown: {problems[0]}",))
+                raise problem from error
+            return Lookup(branch=self.role.branch, notes=(f"Trend not shown: {problem.problems[0]}",))
 
     def _look_up(self, entry: str | None, seconds: float) -> Lookup:
         commit = self.context.sha

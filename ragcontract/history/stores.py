@@ -42,6 +42,10 @@ _BRANCH = re.compile(
 )
 
 
+class NoTokenError(InputError):
+    """There is no token with which GitHub could be asked."""
+
+
 class BranchName(Struct, frozen=True, kw_only=True):
     """A branch that has a history."""
 
@@ -92,7 +96,7 @@ def client_for(environ: Mapping[str, str], repository: str, *, seconds: float) -
     """Return a client for GitHub with the token in the environment; raises InputError without one."""
     token = next((environ[name] for name in TOKENS if environ.get(name)), "")
     if not token:
-        raise InputError([f"history: GitHub needs a token that may read {repository}; set {TOKENS[0]}"])
+        raise NoTokenError([f"history: GitHub needs a token that may read {repository}; set {TOKENS[0]}"])
     context = replace(Context.from_environ(environ), token=Token(token.strip()), repository=repository)
     try:
         return connect(context, SESSION.load(), Timing(), seconds=seconds)
