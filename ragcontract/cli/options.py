@@ -121,8 +121,7 @@ INPUTS: dict[str, Decorate] = {
     ),
     "baseline": files_option(
         "--baseline",
-        "A file written by `rag-contract baseline`, a known-good run (.jsonl), or an entry of the history, such as "
-        f"history:last-pass. [{defaults.BASELINE}, if it exists]",
+        f"A file written by `rag-contract baseline`, or a known-good run (.jsonl). [{defaults.BASELINE}, if it exists]",
     ),
     "config": click.option(
         "--config",
