@@ -203,6 +203,25 @@ def test_the_two_commands_of_git_leave_the_branch_with_one_commit_and_the_same_f
     assert "stale info" in shell(push, environ | who).err
 
 
+MESSAGES = [
+    "record the base branch first",
+    "did not pass",
+    "its result set is gone",
+    "this clone is shallow",
+    "are of several branches",
+    "has several contracts",
+    "This run could not be recorded: ",
+    "this run has already recorded another check of this contract",
+]
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_the_messages_that_troubleshooting_explains_are_those_of_the_program(message: str) -> None:
+    page = (ROOT / "docs" / "guides" / "troubleshooting.md").read_text()
+    assert message in page.partition("## The history has no baseline")[2]
+    assert any(message in path.read_text() for path in (ROOT / "ragcontract" / "history").glob("*.py"))
+
+
 def test_the_steps_before_a_release_are_a_job_for_github(tmp_path: Path) -> None:
     job = block("history gate", "yaml")
     (tmp_path / "release.yml").write_text(f"on: push\njobs:\n  release:\n    runs-on: ubuntu-latest\n{job}")
