@@ -27,7 +27,7 @@ from ragcontract.history.interface import Store
 from ragcontract.history.lookup import Here, Lookup, look_up
 from ragcontract.history.past import Past
 from ragcontract.history.recorder import new_entry, refuse_part
-from ragcontract.history.stores import is_branch_name
+from ragcontract.history.stores import BRANCH_STORE, is_branch_name
 from ragcontract.pipeline import Outcome
 
 if TYPE_CHECKING:
@@ -94,10 +94,10 @@ class JobHistory(Struct, frozen=True, kw_only=True):
         try:
             return within(seconds, partial(self._look_up, entry, seconds))
         except (GitHubError, InputError) as error:
-            problems = error.problems if isinstance(error, InputError) else [f"history: {error}"]
+            problem = error if isinstance(error, InputError) else InputError([f"history: {error}"])
             if entry:
-                raise InputError(problems) from error
-            return Lookup(branch=self.role.branch, notes=(f"Trend not shown: {problems[0]}",))
+                raise problem from error
+            return Lookup(branch=self.role.branch, notes=(f"Trend not shown: {problem.problems[0]}",))
 
     def _look_up(self, entry: str | None, seconds: float) -> Lookup:
         commit = self.context.sha
@@ -184,10 +184,8 @@ class JobHistory(Struct, frozen=True, kw_only=True):
     def _store(self, seconds: float) -> Store:
         if self.settings.history != BRANCH:
             return Folder(self._folder())
-        from ragcontract.history.branch import Branch  # which loads requests
-
         branch, repository = self.settings.history_branch, self.context.repository
-        return Branch(self._client(seconds), repository=repository, branch=branch, name=f"branch {branch}")
+        return BRANCH_STORE.load()(self._client(seconds), repository=repository, branch=branch, name=f"branch {branch}")
 
     def _client(self, seconds: float) -> "Client":
         return connect(self.context, self.world.session, self.world.timing, seconds=seconds)

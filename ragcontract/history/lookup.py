@@ -1,7 +1,6 @@
 """What a check takes from a history: its baseline, and since when broken queries are broken on the branch."""
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -95,9 +94,9 @@ def look_up(past: Past, name: str | None, here: Here) -> Lookup:
     if name is None:
         try:
             branch = past.branch(here.branch)
-            return Lookup(past=past, branch=branch, newest=_newest(past, branch))
+            return Lookup(past=past, branch=branch, newest=_of_branch(past.newest, branch))
         except InputError as error:
-            return Lookup(branch=here.branch, notes=(f"Trend not shown: {error.problems[0]}",))
+            return not_read(here, error)
     if not past.has_any():
         if here.is_pull_request or name not in {LAST_PASS, LAST}:
             nothing = f"history has no entries of {named(past.contract)}: record the base branch first"
@@ -108,15 +107,19 @@ def look_up(past: Past, name: str | None, here: Here) -> Lookup:
     return Lookup(
         past=past,
         branch=branch,
-        newest=_newest(past, branch),
+        newest=_of_branch(past.newest, branch),
         chosen=chosen,
         behind=_behind(chosen, commits, here),
     )
 
 
-def _newest(past: Past, branch: str | None) -> tuple[Entry, ...]:
-    newest = islice(past.entries(), bounds.ENTRIES_AT_ONCE)
-    return tuple(entry for entry in newest if entry.source.branch == branch)
+def not_read(here: Here, error: InputError) -> Lookup:
+    """Return what is known of a history that cannot be read and is not needed: why."""
+    return Lookup(branch=here.branch, notes=(f"Trend not shown: {error.problems[0]}",))
+
+
+def _of_branch(entries: Iterable[Entry], branch: str | None) -> tuple[Entry, ...]:
+    return tuple(entry for entry in entries if entry.source.branch == branch)
 
 
 def _behind(chosen: Chosen, commits: Commits, here: Here) -> int | None:

@@ -3,6 +3,7 @@
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import islice
 
 import msgspec
@@ -109,6 +110,11 @@ class Past:
         if (further := len(self.faulty) - bounds.NAMES) > 0:
             yield f"history: {count(further, 'further entry')} skipped"
 
+    @cached_property
+    def newest(self) -> tuple[Entry, ...]:
+        """The newest entries, of all branches; at most as many as are read at once."""
+        return tuple(islice(self.entries(), bounds.ENTRIES_AT_ONCE))
+
     def branch(self, wanted: str | None) -> str | None:
         """Return the wanted branch, or the only one that entries have; None if they have none.
 
@@ -116,8 +122,7 @@ class Past:
         """
         if wanted:
             return wanted
-        newest = islice(self.entries(), bounds.ENTRIES_AT_ONCE)
-        branches = sorted({entry.source.branch for entry in newest if entry.source.branch})
+        branches = sorted({entry.source.branch for entry in self.newest if entry.source.branch})
         if len(branches) > 1:
             listed = ", ".join(map(visible, branches[: bounds.NAMES]))
             entries = f"the entries of {named(self.contract)} are of several branches ({listed})"
@@ -207,8 +212,7 @@ def _why_none(past: Past, name: str, branch: str | None, commits: Commits, candi
     on = f"on {visible(branch)} " if branch else ""
     advice = "".join(f"; {text}" for text in (*past.warnings(), commits.advice) if text)
     if not candidates:
-        elsewhere = next(past.entries(), None)
-        where = f"; the newest is {_shown(elsewhere)}" if elsewhere else ""
+        where = f"; the newest is {_shown(past.newest[0])}" if past.newest else ""
         return f"{start}: no entry of {named(past.contract)} is {on}{among}{where}{advice}"
     of_them = f"of {named(past.contract)} {on}{among}"
     newest = f"{candidates[0].id} ({state_of(candidates[0])})"

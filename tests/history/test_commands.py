@@ -389,3 +389,14 @@ def test_help_names_all_commands() -> None:
         "prune",
         "show",
     ]
+
+
+def test_without_a_token_a_check_that_needs_no_entry_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    write_jsonl(Path("current_run.jsonl"), [run("q1", "doc1"), run("q2", "doc2")])
+    monkeypatch.setenv("GITHUB_REPOSITORY", "octo/app")
+    ended = rag_contract("check", "--history", "github:", "--quiet")
+    assert ended.code == 0
+    note = "Trend not shown: history: GitHub needs a token that may read octo/app; set GITHUB_TOKEN"
+    assert note in ended.out
+    assert json.loads(Path("report.json").read_text())["history"]["notes"] == [note]
+    assert rag_contract("check", "--history", "github:", "--baseline", "history:last").code == 2
