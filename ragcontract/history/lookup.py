@@ -19,6 +19,8 @@ from ragcontract.report.history_report import BrokenSince, HistoryBaseline, Hist
 from ragcontract.report.record import QueryReport
 from ragcontract.runs.baseline_file import StoredEvent, document_events
 
+NOT_SHOWN = "Trend not shown: "
+
 
 class Here(Struct, frozen=True, kw_only=True):
     """The check that asks a history."""
@@ -97,7 +99,7 @@ def look_up(past: Past, name: str | None, here: Here) -> Lookup:
             branch = past.branch(here.branch)
             return Lookup(past=past, branch=branch, newest=_newest(past, branch))
         except InputError as error:
-            return Lookup(branch=here.branch, notes=(f"Trend not shown: {error.problems[0]}",))
+            return Lookup(branch=here.branch, notes=(f"{NOT_SHOWN}{error.problems[0]}",))
     if not past.has_any():
         if here.is_pull_request or name not in {LAST_PASS, LAST}:
             nothing = f"history has no entries of {named(past.contract)}: record the base branch first"
