@@ -13,7 +13,7 @@ from ragcontract.core.run import RunRow
 from ragcontract.evaluation.source import ENTRY, Inputs, Local
 from ragcontract.history.commits import Commits
 from ragcontract.history.entry import NO_COMMIT, Entry
-from ragcontract.history.past import LAST, LAST_PASS, Chosen, Past, choose, named
+from ragcontract.history.past import LAST, LAST_PASS, Chosen, Past, choose, is_own, named
 from ragcontract.pipeline import Outcome
 from ragcontract.report.history_report import BrokenSince, HistoryBaseline, HistoryReport
 from ragcontract.report.record import QueryReport
@@ -97,7 +97,7 @@ def look_up(past: Past, name: str | None, here: Here) -> Lookup:
     if name is None:
         try:
             branch = past.branch(here.branch)
-            return Lookup(past=past, branch=branch, newest=_newest(past, branch))
+            return Lookup(past=past, branch=branch, newest=_newest(past, branch, here.run_id))
         except InputError as error:
             return Lookup(branch=here.branch, notes=(f"{NOT_SHOWN}{error.problems[0]}",))
     if not past.has_any():
@@ -110,15 +110,16 @@ def look_up(past: Past, name: str | None, here: Here) -> Lookup:
     return Lookup(
         past=past,
         branch=branch,
-        newest=_newest(past, branch),
+        newest=_newest(past, branch, here.run_id),
         chosen=chosen,
         behind=_behind(chosen, commits, here),
     )
 
 
-def _newest(past: Past, branch: str | None) -> tuple[Entry, ...]:
+def _newest(past: Past, branch: str | None, own_run: int | None) -> tuple[Entry, ...]:
+    """Return the newest entries of the branch, without those of this workflow run, which is not in its own past."""
     newest = islice(past.entries(), bounds.ENTRIES_AT_ONCE)
-    return tuple(entry for entry in newest if entry.source.branch == branch)
+    return tuple(entry for entry in newest if entry.source.branch == branch and not is_own(entry, own_run))
 
 
 def _behind(chosen: Chosen, commits: Commits, here: Here) -> int | None:

@@ -161,12 +161,16 @@ def choose(past: Past, name: str, branch: str | None, commits: Commits, own_run:
     ids.sort(key=lambda entry_id: (place_of[entry_id.commit], -entry_id.run_id))
     candidates: list[Entry] = []
     for entry in past.read(ids):
-        is_own = own_run is not None and entry.source.run_id == own_run
-        if entry.source.commit in places and entry.source.branch == branch and not is_own:
+        if entry.source.commit in places and entry.source.branch == branch and not is_own(entry, own_run):
             candidates.append(entry)
             if entry.results and _fits(entry, name):
                 return Chosen(entry=entry, named=name, document=document_of(past.store, entry))
     raise InputError([_why_none(past, name, branch, commits, candidates)])
+
+
+def is_own(entry: Entry, own_run: int | None) -> bool:
+    """Return whether an entry is of the workflow run ``own_run``."""
+    return own_run is not None and entry.source.run_id == own_run
 
 
 def _fits(entry: Entry, name: str) -> bool:

@@ -1,0 +1,313 @@
+"""What goes wrong with a history in the action changes no verdict, exit code, file or comment; it is only said."""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import Struct
+
+from tests import scenarios
+from tests.github.standin import TOKEN, Fault, GitHub, Sent
+from tests.history.entries import runs
+from tests.history.in_action import (
+    BRANCH,
+    COMMIT,
+    IN_BRANCH,
+    QUERY,
+    all_said,
+    entries,
+    is_of_history,
+    messages,
+    notes_of,
+    pull_request,
+    push,
+    recorded,
+    writes,
+)
+from tests.needs import require
+from tests.runner import SHA, InProcess, Result
+
+HERE = f"branch {BRANCH}: "
+FORBIDDEN = "Resource not accessible by integration"
+NEEDS_WRITE = "; the recording job needs `permissions: contents: write`"
+NEEDS_READ = "; reading it needs `permissions: contents: read`"
+QUIET = IN_BRANCH | {"comment": "never"}
+NOT_RECORDED = "This run could not be recorded: "
+NOT_SHOWN = "Trend not shown: "
+# Where GitHub hangs, the time for one call ends in the same moment as the time for all of them.
+HANGS = (
+    r"((history: )?GitHub did not answer within the \d seconds of github-timeout|"
+    rf"{HERE}GitHub could not be reached \((ConnectionError|ReadTimeout)\); the next try would come after the \d seconds "
+    "that github-timeout allows)"
+)
+
+
+@pytest.fixture(autouse=True)
+def _schema() -> None:
+    require("npm")
+
+
+def on_everything(**fault: Any) -> Callable[[InProcess], None]:
+    """Return what makes all calls about the history go wrong."""
+
+    def prepare(runner: InProcess) -> None:
+        runner.github.faults = [Fault(body=f"{QUERY}|{COMMIT}", **fault), Fault(path="/git/", **fault)]
+
+    return prepare
+
+
+def on_commit(**fault: Any) -> Callable[[InProcess], None]:
+    """Return what makes the commit of the entry go wrong."""
+
+    def prepare(runner: InProcess) -> None:
+        begin(runner.github)
+        runner.github.faults = [Fault(body=COMMIT, **fault)]
+
+    return prepare
+
+
+def on_creation(path: str, **fault: Any) -> Callable[[InProcess], None]:
+    """Return what makes a call go wrong with which the branch is made."""
+
+    def prepare(runner: InProcess) -> None:
+        runner.github.faults = [Fault(method="POST", path=path, **fault)]
+
+    return prepare
+
+
+def begin(github: GitHub) -> None:
+    github.repository.commit(BRANCH, {"README.md": b""})
+
+
+def begun(runner: InProcess) -> None:
+    begin(runner.github)
+
+
+def protected(runner: InProcess) -> None:
+    begin(runner.github)
+    runner.github.repository.protected.add(BRANCH)
+
+
+def of_a_fork(runner: InProcess) -> None:
+    begin(runner.github)
+    runner.github.repository.access = "read"
+
+
+def blind(runner: InProcess) -> None:
+    runner.github.repository.access = "none"
+
+
+def nothing(_runner: InProcess) -> None:
+    """Change nothing: there is no branch yet."""
+
+
+def made_by_another(runner: InProcess) -> None:
+    """Let another job make the branch while this one does."""
+
+    def meanwhile(sent: Sent) -> None:
+        if sent.path.endswith("/git/refs"):
+            begin(runner.github)
+
+    runner.github.meanwhile = meanwhile
+
+
+def moved(times: int) -> Callable[[InProcess], None]:
+    """Return what makes another job commit just before this one does, so many times."""
+
+    def prepare(runner: InProcess) -> None:
+        begin(runner.github)
+        others = iter(runs(times))
+
+        def meanwhile(sent: Sent) -> None:
+            if COMMIT in str(sent.body) and (other := next(others, None)):
+                runner.github.repository.commit(BRANCH, {other.path: other.content})
+
+        runner.github.meanwhile = meanwhile
+
+    return prepare
+
+
+def with_another_contract(runner: InProcess) -> None:
+    """Record another check under the same name in the same run."""
+    before = runner.now
+    runner.now = datetime(2026, 1, 1, 23, 59, tzinfo=UTC)
+    assert "history-entry" in push().run(runner, QUIET, run=100).outputs
+    runner.now = before
+
+
+def with_an_attempt(runner: InProcess) -> None:
+    """Record the first attempt of the run."""
+    runner.now = datetime(2025, 12, 31, 23, 59, 59, tzinfo=UTC)
+    push().run(runner, QUIET, run=100)
+    runner.now = datetime(2026, 1, 2, tzinfo=UTC)
+
+
+class Case(Struct, frozen=True, kw_only=True):
+    """What is different, and what is said; ``note`` and ``warning`` are empty where all is well."""
+
+    prepare: Callable[[InProcess], None] = nothing
+    note: str = ""
+    warning: str = ""
+    timeout: str = "150"
+    token: str = TOKEN
+    attempt: int = 1
+    seeded: int = 0  # entries that are there before
+
+
+def same(problem: str, read: str = "", write: str = "") -> dict[str, str]:
+    """Return what is said where neither reading nor recording works."""
+    return {"note": f"{HERE}{problem}{read}", "warning": f"{HERE}{problem}{write}"}
+
+
+AFTER_50 = "; the next try would come after the 50 seconds that github-timeout allows"
+AFTER = "; the next try would come after the 150 seconds that github-timeout allows"
+SHARED = (
+    f"entries/docs/2026-01/20260102T000000Z-{SHA[:12]}-100-1.json: this run has already recorded another check of this "
+    f"contract as 20260101T235900Z-{SHA[:12]}-100-1.json; give each contract of a run its own name "
+    "(option --name, or input name of the action)"
+)
+CASES: dict[str, Case] = {
+    "no branch": Case(),
+    "a branch": Case(prepare=begun),
+    "two that make the branch": Case(prepare=made_by_another),
+    "a head that moves 8 times": Case(prepare=moved(8), seeded=8),
+    "401": Case(
+        prepare=on_everything(status=401, message="Bad credentials"), **same("GitHub answered 401: Bad credentials")
+    ),
+    "403": Case(
+        prepare=on_everything(status=403, message=FORBIDDEN),
+        **same(f"GitHub answered 403: {FORBIDDEN}", NEEDS_READ, NEEDS_WRITE),
+    ),
+    "403 of the commit only": Case(
+        prepare=on_commit(status=403, message=FORBIDDEN),
+        warning=f"{HERE}GitHub answered 403: {FORBIDDEN}{NEEDS_WRITE}",
+    ),
+    "403 of the new branch only": Case(
+        prepare=on_creation("/git/trees", status=403, message=FORBIDDEN),
+        warning=f"{HERE}GitHub answered 403: {FORBIDDEN}{NEEDS_WRITE}",
+    ),
+    "404": Case(
+        prepare=on_everything(status=404, message="Not Found"),
+        **same("GitHub answered 404: Not Found", NEEDS_READ, NEEDS_WRITE),
+    ),
+    "409": Case(
+        prepare=on_creation("/git/trees", status=409, message="Git Repository is empty."),
+        warning=f"{HERE}GitHub answered 409: Git Repository is empty.",
+    ),
+    "422": Case(
+        prepare=on_creation("/git/refs", status=422, message="Reference update failed"),
+        warning=f"{HERE}GitHub answered 422: Reference update failed",
+    ),
+    "429 that passes": Case(
+        prepare=on_commit(status=429, message="slow down", headers={"Retry-After": "7"}, times=1),
+    ),
+    "429 for longer than a third of the time": Case(
+        prepare=on_everything(status=429, message="slow down", headers={"Retry-After": "51"}, times=1),
+        note=f"{HERE}GitHub answered 429: slow down{AFTER_50}",
+    ),
+    "429 for longer than there is time": Case(
+        prepare=on_everything(status=429, message="slow down", headers={"Retry-After": "200"}),
+        note=f"{HERE}GitHub answered 429: slow down{AFTER_50}",
+        warning=f"{HERE}GitHub answered 429: slow down{AFTER}",
+    ),
+    "a page of HTML": Case(
+        prepare=on_everything(kind="not json"), **same("GitHub's answer is not JSON")
+    ),
+    "a page of HTML for the commit": Case(
+        prepare=on_commit(kind="not json"), warning=f"{HERE}GitHub's answer is not JSON{AFTER}"
+    ),
+    "a reading that hangs": Case(
+        prepare=lambda runner: setattr(runner.github, "faults", [Fault(body=QUERY, kind="hang", times=1)]),
+        note="HANGS",
+        timeout="6",
+    ),
+    "a commit that hangs": Case(
+        prepare=on_commit(kind="hang"),
+        warning="HANGS",
+        timeout="6",
+    ),
+    "a protected branch": Case(
+        prepare=protected, warning=f"{HERE}GitHub's answer is an error: Changes must be made through a pull request."
+    ),
+    "the token of a fork": Case(
+        prepare=of_a_fork, warning=f"{HERE}GitHub's answer is an error: {FORBIDDEN}{NEEDS_WRITE}"
+    ),
+    "a token that may not read": Case(
+        prepare=blind, **same(f"GitHub's answer is an error: {FORBIDDEN}", NEEDS_READ, NEEDS_WRITE)
+    ),
+    "two contracts of one name": Case(prepare=with_another_contract, warning=SHARED, seeded=1),
+    "attempt 2, in another month": Case(prepare=with_an_attempt, attempt=2, seeded=1),
+    "no token": Case(token="", note="history: there is no github-token", warning="there is no github-token"),
+    "a token with a space": Case(
+        token="a b",
+        note="history: the input github-token has a space or a character in it that no token has",
+        warning="the input github-token has a space or a character in it that no token has",
+    ),
+}
+
+
+@contextmanager
+def a_runner(folder: Path) -> Iterator[InProcess]:
+    """Return a runner with a repository of its own, in which a pull request has the commit that is pushed."""
+    with GitHub() as github:
+        github.add_pull(7, sha=SHA)
+        yield InProcess(folder, github)
+
+
+def ran(runner: InProcess, case: Case, inputs: dict[str, str]) -> Result:
+    own = {"github-token": case.token, "github-timeout": case.timeout, "name": "docs"}
+    return push().run(runner, own | inputs, run=100, attempt=case.attempt)
+
+
+# What the history says: a key of report.json, a line under the headline, a property, and a digest of all that.
+OF_HISTORY = (
+    r'(?s),\n  "history": \{.*?\n  \}',
+    rf"- {NOT_SHOWN}.*\n\n",
+    rf'<property name="history" value="{NOT_SHOWN}.*" />\n',
+    r"content=[0-9a-f]{16}",
+)
+
+
+def without_history(said: dict[str, str], *, noted: bool) -> dict[str, str]:
+    """Return what was said without what it says of the history."""
+    for pattern in OF_HISTORY if noted else OF_HISTORY[:1]:
+        said = {name: re.sub(pattern, "", text) for name, text in said.items()}
+    return said
+
+
+@pytest.mark.parametrize("scenario", [scenarios.passing, scenarios.failing])
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_what_goes_wrong_changes_nothing_but_what_is_said_of_the_history(
+    tmp_path: Path, case: Case, scenario: Callable[[Path], None]
+) -> None:
+    with a_runner(tmp_path / "without") as runner:
+        scenario(runner.workspace)
+        plain = ran(runner, case, {})
+        expected = all_said(runner, plain)
+    with a_runner(tmp_path / "with") as runner:
+        scenario(runner.workspace)
+        case.prepare(runner)
+        result = ran(runner, case, IN_BRANCH)
+        assert (result.exit_code, result.outputs["verdict"]) == (plain.exit_code, plain.outputs["verdict"])
+        notes = messages(result, "notice")
+        assert notes == notes_of(runner)
+        assert_said(notes, NOT_SHOWN, case.note)
+        old = messages(plain, "warning")
+        assert_said([text for text in messages(result, "warning") if text not in old], NOT_RECORDED, case.warning)
+        assert len(entries(runner.github)) == case.seeded + (not case.warning)
+        id_of_entry = result.outputs.pop("history-entry", "")
+        assert bool(id_of_entry) == (not case.warning)
+        assert result.outputs == plain.outputs
+        said = all_said(runner, result)
+        assert without_history(said, noted=bool(notes)) == without_history(expected, noted=bool(notes))
+
+
+def assert_said(messages: list[str], start: str, said: str) -> None:
+    """Assert what the only message is, or that there is none; ``HANGS`` stands for what depends on the moment."""
+    expected = re.escape(f"{start}{said}").replace("HANGS", HANGS)
+    assert [message for message in messages if not re.fullmatch(expected, message)] == []
+    assert len(messages) == bool(said)
