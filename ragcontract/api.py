@@ -143,8 +143,7 @@ def check(
     which are averaged. ``plugins`` are objects for the rule ``custom``, which names their classes. With ``no_answers``,
     the report has no text of the application or of its documents. ``name`` is that of the contract. ``history`` names
     a history, as ``--history`` does; ``baseline`` may then be an entry of it, such as "history:last-pass", of a
-    ``branch``. Raises :class:`~ragcontract.InputError` if the run
-    cannot be judged.
+    ``branch``. Raises :class:`~ragcontract.InputError` if the run cannot be judged.
     """
     inputs = inputs_of(
         golden=golden,
@@ -160,20 +159,20 @@ def check(
         plugins=_by_class_name(plugins),
         no_answers=no_answers,
     )
-    source = records.Provenance(contract=encodable(name)) if name else None
+    return _judged(inputs, encodable(name), None if history is None else os.fspath(history), branch)
+
+
+def _judged(inputs: Inputs, name: str, history: str | None, branch: str | None) -> Report:
+    """Check the inputs, with the baseline and the notes of a history if one is named."""
+    source = records.Provenance(contract=name) if name else None
     looked_up: Lookup | None = None
-    if history is None and (entry := inputs.without_entry()[1]) is not None:
-        raise InputError([f"baseline: {ENTRY}{entry}: is an entry of a history; name the history with history="])
     if history is not None:
-        inputs, looked_up = _looked_up(inputs, os.fspath(history), branch, encodable(name))
+        inputs, looked_up = CONSULT.load()(history, os.environ, branch, name).with_baseline(inputs)
+        inputs = looked_up.with_baseline(inputs)
+    elif (entry := inputs.without_entry()[1]) is not None:
+        raise InputError([f"baseline: {ENTRY}{entry}: is an entry of a history; name the history with history="])
     outcome = pipeline.check(inputs, now=datetime.now(UTC), source=source)
     return Report.of((looked_up.noted(outcome) if looked_up else outcome).report)
-
-
-def _looked_up(inputs: Inputs, history: str, branch: str | None, contract: str) -> "tuple[Inputs, Lookup]":
-    """Return the inputs with the baseline that is an entry of a history, and what the history says."""
-    inputs, looked_up = CONSULT.load()(history, os.environ, branch, contract).with_baseline(inputs)
-    return looked_up.with_baseline(inputs), looked_up
 
 
 def inputs_of(**values: Any) -> Inputs:

@@ -40,8 +40,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("core",),
 )
 PRONOUNS, MOST_PRONOUNS = {"one", "found", "given", "said"}, 100
-MOST_MODULES, MOST_SMALL_MODULES, SMALL = 302, 45, 60  # a file is a topic, not a function
-MOST_MODULES_OF_HISTORY = 16
+MOST_MODULES, MOST_SMALL_MODULES, SMALL = 301, 45, 60  # a file is a topic, not a function
+MOST_MODULES_OF_HISTORY = 20
 LONGEST_MODULE, LONGEST_FUNCTION = 450, 50
 JUDGES, MOST_JUDGES = ("judge", "judgments", "cli"), 6  # a judge is a model, and other modules need little of it
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -123,7 +123,7 @@ def test_no_module_imports_itself_in_a_circle() -> None:
 
 
 def test_a_file_is_a_topic() -> None:
-    of_history = [path for path in MODULES if name_of(path).startswith("history")]
+    of_history = [path for path in MODULES if "history" in name_of(path)]
     assert len(of_history) <= MOST_MODULES_OF_HISTORY
     assert len(MODULES) - len(of_history) <= MOST_MODULES
     small = [name_of(path) for path in MODULES if path.read_text().count("\n") < SMALL]

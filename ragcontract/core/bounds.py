@@ -326,3 +326,4 @@ BRANCH_PAUSE = 15  # s; such a pause, at most; further ones are as long
 REACHABLE = 300  # commits; those before the checked-out one whose entries can be a baseline; older ones cannot
 STATUS_DESCRIPTION = 140  # characters; the description of a commit's status, as GitHub allows; cut, with an ellipsis
 UNFINISHED = 3_600  # s; the age of a temporary file in a folder with a history; whoever adds an entry deletes it
+TREND_METRICS = 3  # metrics; those with limits whose trend is shown, unless one is named; left out

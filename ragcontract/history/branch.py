@@ -173,8 +173,9 @@ class Branch:
                 for contract, folder in folders
                 if is_folder_name(contract)
             }
-            months = {contract: names for contract, names in months.items() if names}
-            self._snapshot = _Snapshot(head=_head_in(repository), months=months, files={})
+            head = _head_in(repository)
+            months = {contract: names for contract, names in months.items() if names and head}
+            self._snapshot = _Snapshot(head=head, months=months, files={})
         return self._snapshot
 
     def _files_of(self, contract: str, months: Sequence[str]) -> dict[str, dict[str, _File]]:

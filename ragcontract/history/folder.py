@@ -131,10 +131,10 @@ class Folder:
         own = EntryId.of(new.entry.id)
         if own is None or new.entry.source.run_id is None:
             return
-        _, contract, month, own_name = new.path.split("/")
-        for name in self._names(contract, month):
-            is_of_run = name.endswith(f"-{own.run}-{own.attempt}.json") and EntryId.of_file(name) is not None
-            if is_of_run and name != own_name:  # its own name may have been taken just now
+        *parts, own_name = new.path.split("/")
+        end = f"-{own.run}-{own.attempt}.json"
+        for name in self._listed(parts, lambda item: item.name.endswith(end)):  # a month may have thousands of names
+            if name != own_name and EntryId.of_file(name):  # its own may have been taken just now
                 raise shares_its_run(new.path, name)
 
     def delete_results(self, digests: Collection[str]) -> None:

@@ -22,7 +22,7 @@ from ragcontract.history.recorder import new_entry, refuse_part
 from ragcontract.report.json_report import read
 from ragcontract.report.record import ErrorReport, Report
 
-SHOWN_DIGITS = 8  # of a digest in a message
+DIGEST_START = 8  # of a digest in a message
 
 
 def entry_of_report(
@@ -72,7 +72,7 @@ def _changed(report: Report) -> Iterator[str]:
             yield f"{file.path} cannot be read any more ({error.strerror or error})"
             continue
         if now != file.sha256:
-            then, now = (f"{digest[:SHOWN_DIGITS]}…" for digest in (file.sha256, now))
+            then, now = (f"{digest[:DIGEST_START]}…" for digest in (file.sha256, now))
             yield f"{file.path} has changed since the check (sha256 {then} then, {now} now)"
 
 

@@ -27,10 +27,10 @@ from ragcontract.history.commits import Commits, reachable_by_api
 from ragcontract.history.entry import NewEntry, Recorded, is_commit, results_path
 from ragcontract.history.folder import Folder
 from ragcontract.history.interface import Store
-from ragcontract.history.lookup import NOT_SHOWN, Here, Lookup, look_up
+from ragcontract.history.lookup import Here, Lookup, look_up, not_read
 from ragcontract.history.past import Past
 from ragcontract.history.recorder import new_entry, refuse_part
-from ragcontract.history.stores import is_branch_name, is_folder
+from ragcontract.history.stores import BRANCH_STORE, is_branch_name, is_folder
 from ragcontract.pipeline import Outcome
 
 if TYPE_CHECKING:
@@ -107,19 +107,20 @@ class JobHistory(Struct, kw_only=True):
             # A folder is read as the other files are; its commits are still asked for.
             return self._limited(seconds, partial(self._look_up, entry, seconds), asks=self.in_branch or bool(entry))
         except (GitHubError, InputError) as error:
-            problems = error.problems if isinstance(error, InputError) else [f"history: {error}"]
+            problem = error if isinstance(error, InputError) else InputError([f"history: {error}"])
             if entry:
-                raise InputError(problems) from error
-            return self._without_trend(problems[0])
+                raise problem from error
+            return self._without_trend(problem)
         except Exception as error:
             if entry:
                 raise
-            return self._without_trend(f"{type(error).__name__}: {error}")  # the verdict does not depend on it
+            return self._without_trend(InputError([f"history: {type(error).__name__}: {error}"]))
         finally:
             self.spent = self.world.timing.monotonic() - started
 
-    def _without_trend(self, problem: str) -> Lookup:
-        return Lookup(branch=self.role.branch, notes=(f"{NOT_SHOWN}{problem}",))
+    def _without_trend(self, problem: InputError) -> Lookup:
+        """Return what a check knows without its history, on which its verdict does not depend."""
+        return not_read(self.role.branch, problem)
 
     def _look_up(self, entry: str | None, seconds: float) -> Lookup:
         connected = self._connected(seconds)
@@ -237,10 +238,8 @@ class JobHistory(Struct, kw_only=True):
     def _store(self, connected: "Callable[[], Client]") -> Store:
         if not self.in_branch:
             return Folder(self._folder())
-        from ragcontract.history.branch import Branch  # which loads requests
-
         branch, repository = self.settings.history_branch, self.context.repository
-        return Branch(connected(), repository=repository, branch=branch, name=f"branch {branch}")
+        return BRANCH_STORE.load()(connected(), repository=repository, branch=branch, name=f"branch {branch}")
 
     def _limited(self, seconds: float, call: Callable[[], T], *, asks: bool) -> T:
         """Call what may ask GitHub, which takes at most ``seconds`` even where GitHub never answers."""

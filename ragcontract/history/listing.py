@@ -21,7 +21,6 @@ from ragcontract.report.blocks import Block, Items, Note, Parts, Table, Text, be
 from ragcontract.runs.baseline_file import BaselineQuery
 
 DIGITS = 3  # of a mean
-SHOWN_METRICS = 3
 MINUTE = len("2026-11-21T20:30")
 
 
@@ -113,7 +112,7 @@ def _keys(entries: Sequence[Entry], metric: str | None) -> list[str]:
             raise InputError([f"--metric {metric}: no run has this metric{f'; {advice}' if advice else ''}"])
         return [metric]
     limited = [key for key, each in known.items() if each.status != "none"]
-    return (limited or [*known])[:SHOWN_METRICS]
+    return (limited or [*known])[: bounds.TREND_METRICS]
 
 
 def _label(entries: Sequence[Entry], key: str) -> str:

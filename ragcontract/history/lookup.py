@@ -1,7 +1,6 @@
 """What a check takes from a history: its baseline, and since when broken queries are broken on the branch."""
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,8 +17,6 @@ from ragcontract.pipeline import Outcome
 from ragcontract.report.history_report import BrokenSince, HistoryBaseline, HistoryReport
 from ragcontract.report.record import QueryReport
 from ragcontract.runs.baseline_file import StoredEvent, document_events
-
-NOT_SHOWN = "Trend not shown: "
 
 
 class Here(Struct, frozen=True, kw_only=True):
@@ -97,10 +94,10 @@ def look_up(past: Past, name: str | None, here: Here) -> Lookup:
     if name is None:
         try:
             branch = past.branch(here.branch)
-            return Lookup(past=past, branch=branch, newest=_newest(past, branch, here.run_id))
+            return Lookup(past=past, branch=branch, newest=_of_branch(past.newest, branch, here.run_id))
         except InputError as error:
-            return Lookup(branch=here.branch, notes=(f"{NOT_SHOWN}{error.problems[0]}",))
-    if not past.has_any():
+            return not_read(here.branch, error)
+    if not past.has_any(here.run_id):
         if here.is_pull_request or name not in {LAST_PASS, LAST}:
             nothing = f"history has no entries of {named(past.contract)}: record the base branch first"
             raise InputError([f"{ENTRY}{name}: {nothing}"])
@@ -110,16 +107,20 @@ def look_up(past: Past, name: str | None, here: Here) -> Lookup:
     return Lookup(
         past=past,
         branch=branch,
-        newest=_newest(past, branch, here.run_id),
+        newest=_of_branch(past.newest, branch, here.run_id),
         chosen=chosen,
         behind=_behind(chosen, commits, here),
     )
 
 
-def _newest(past: Past, branch: str | None, own_run: int | None) -> tuple[Entry, ...]:
-    """Return the newest entries of the branch, without those of this workflow run, which is not in its own past."""
-    newest = islice(past.entries(), bounds.ENTRIES_AT_ONCE)
-    return tuple(entry for entry in newest if entry.source.branch == branch and not is_own(entry, own_run))
+def not_read(branch: str | None, error: InputError) -> Lookup:
+    """Return what is known of a history that cannot be read and is not needed: why."""
+    return Lookup(branch=branch, notes=(f"Trend not shown: {error.problems[0]}",))
+
+
+def _of_branch(entries: Iterable[Entry], branch: str | None, own_run: int | None) -> tuple[Entry, ...]:
+    """Return the entries of the branch, without those of this workflow run, which is not in its own past."""
+    return tuple(entry for entry in entries if entry.source.branch == branch and not is_own(entry, own_run))
 
 
 def _behind(chosen: Chosen, commits: Commits, here: Here) -> int | None:

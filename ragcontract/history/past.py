@@ -3,6 +3,7 @@
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import islice
 
 import msgspec
@@ -54,8 +55,8 @@ class Past:
         self.store = store
         self.contract = contract
         self.folder = folder_of(contract) if named else contract
-        self.skipped: list[str] = []
-        self.faulty: list[str] = []
+        self.skipped: dict[str, None] = {}
+        self.faulty: dict[str, None] = {}
 
     def entries(self) -> Iterator[Entry]:
         """Yield the entries."""
@@ -70,9 +71,12 @@ class Past:
                 if entry_id.id in contents and (entry := self._decoded(entry_id, contents[entry_id.id])):
                     yield entry
 
-    def has_any(self) -> bool:
-        """Return whether there is an entry of the contract, on any branch."""
-        return next(self._ids(), None) is not None
+    def has_any(self, own_run: int | None = None) -> bool:
+        """Return whether there is an entry of the contract, on any branch, that is not of the workflow run ``own_run``.
+
+        Without the exception, the first run that records could not be run again.
+        """
+        return any(own_run is None or entry_id.run_id != own_run for entry_id in self._ids())
 
     def ids(self) -> Iterator[EntryId]:
         """Yield the ids of the newest ``bounds.ENTRIES`` entries; the names of some months are read at once."""
@@ -94,20 +98,25 @@ class Past:
         try:
             return decode(data, path)
         except OtherVersionError:
-            self.skipped.append(path)
+            self.skipped[path] = None
         except InputError as error:
-            self.faulty += error.problems
+            self.faulty |= dict.fromkeys(error.problems)
         return None
 
     def warnings(self) -> Iterator[str]:
         """Yield what could not be read so far."""
         if self.skipped:
-            number = count(len(self.skipped), "entry")
-            yield f"history: {number} of a version that this rag-contract does not know, skipped, as {self.skipped[0]}"
-        for problem in self.faulty[: bounds.NAMES]:
+            number, first = count(len(self.skipped), "entry"), next(iter(self.skipped))
+            yield f"history: {number} of a version that this rag-contract does not know, skipped, as {first}"
+        for problem in [*self.faulty][: bounds.NAMES]:
             yield f"history: {problem}; skipped"
-        if further := len(self.faulty[bounds.NAMES :]):
+        if (further := len(self.faulty) - bounds.NAMES) > 0:
             yield f"history: {count(further, 'further entry')} skipped"
+
+    @cached_property
+    def newest(self) -> tuple[Entry, ...]:
+        """The newest entries, of all branches; at most as many as are read at once."""
+        return tuple(islice(self.entries(), bounds.ENTRIES_AT_ONCE))
 
     def branch(self, wanted: str | None) -> str | None:
         """Return the wanted branch, or the only one that entries have; None if they have none.
@@ -116,8 +125,7 @@ class Past:
         """
         if wanted:
             return wanted
-        newest = islice(self.entries(), bounds.ENTRIES_AT_ONCE)
-        branches = sorted({entry.source.branch for entry in newest if entry.source.branch})
+        branches = sorted({entry.source.branch for entry in self.newest if entry.source.branch})
         if len(branches) > 1:
             listed = ", ".join(map(visible, branches[: bounds.NAMES]))
             entries = f"the entries of {named(self.contract)} are of several branches ({listed})"
@@ -211,8 +219,7 @@ def _why_none(past: Past, name: str, branch: str | None, commits: Commits, candi
     on = f"on {visible(branch)} " if branch else ""
     advice = "".join(f"; {text}" for text in (*past.warnings(), commits.advice) if text)
     if not candidates:
-        newest = next(past.entries(), None)
-        where = f"; the newest is {_shown(newest)}" if newest else ""
+        where = f"; the newest is {_shown(past.newest[0])}" if past.newest else ""
         return f"{start}: no entry of {named(past.contract)} is {on}{among}{where}{advice}"
     does = "passed and has a result set" if any(map(passed, candidates)) else "passed"
     if name != LAST_PASS:

@@ -34,6 +34,7 @@ from ragcontract.runs.baseline_contract import question_digest
 from ragcontract.runs.baseline_file import BaselineQuery, StoredHead
 
 NO_ROWS = "the run has no row for {}"
+FEW_IDS = 20  # that an entry can always hold
 TOO_LARGE = f"it would be larger than {mebibytes(bounds.RESULT_SET)}"
 
 
@@ -91,16 +92,20 @@ def refuse_part(report: Report) -> None:
 
 
 def _fitting(entry: Entry) -> bytes:
-    """Return the encoded entry; one that is too large is stored without means of tags, then without limits of tags."""
-    smaller = (
-        entry,
-        entry := replace(entry, head=replace(entry.head, tags={})),
-        replace(entry, gates=[gate for gate in entry.gates if gate.tag is None]),
+    """Return the encoded entry; from one that is too large, the means and the limits of tags are left out first."""
+    smaller = iter(
+        (
+            lambda: replace(entry, head=replace(entry.head, tags={})),
+            lambda: replace(entry, gates=[gate for gate in entry.gates if gate.tag is None]),
+            lambda: replace(entry, failed=entry.failed[:FEW_IDS], tolerated=entry.tolerated[:FEW_IDS]),
+        )
     )
-    for each in smaller:
-        if len(content := encode(each)) <= bounds.ENTRY:
-            return content
-    raise InputError([f"its entry would be larger than {mebibytes(bounds.ENTRY)}, so it cannot be recorded"])
+    while len(content := encode(entry)) > bounds.ENTRY:
+        make = next(smaller, None)
+        if make is None:
+            raise InputError([f"its entry would be larger than {bounds.ENTRY >> 10:,} KiB, so it cannot be recorded"])
+        entry = make()
+    return content
 
 
 def _lines(evaluation: Evaluation, *, private: bool) -> tuple[list[bytes], str]:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
+from ragcontract.core.lines import Line
 from ragcontract.files.git import git
 from ragcontract.github.context import Context, GitHubError, Token
 from ragcontract.github.pull_request import connect
@@ -24,8 +25,13 @@ from ragcontract.history.interface import Store
 from ragcontract.net.pacing import Timing
 
 if TYPE_CHECKING:
-    from ragcontract.github.http import Client
+    import requests
 
+    from ragcontract.github.http import Client
+    from ragcontract.history.branch import Branch
+
+BRANCH_STORE: "Line[type[Branch]]" = Line(home="ragcontract.history.branch:Branch")  # which loads requests
+SESSION: "Line[type[requests.Session]]" = Line(home="requests:Session")
 TOKENS = ("GITHUB_TOKEN", "GH_TOKEN")  # the variables that may have the token
 _ON_GITHUB = "github:"
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]*)://(?:[^/?#]*@)?([^/?#]*)", re.IGNORECASE)
@@ -34,6 +40,10 @@ _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}/(?!\.{1,2}$)[A-Za-z0-9
 _BRANCH = re.compile(
     r"(?=.{1,200}$)(?!.*\.\.)(?!.*\.lock(/|$))[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*"
 )
+
+
+class NoTokenError(InputError):
+    """There is no token with which GitHub could be asked."""
 
 
 class BranchName(Struct, frozen=True, kw_only=True):
@@ -82,23 +92,19 @@ def is_folder(name: str) -> bool:
 
 
 def _branch(name: str, named: BranchName, environ: Mapping[str, str], seconds: float) -> Store:
-    from ragcontract.history.branch import Branch  # which loads requests
-
     repository = repository_here(environ) if not named.repository else named.repository
     client = client_for(environ, repository, seconds=seconds)
-    return Branch(client, repository=repository, branch=named.branch, name=name)
+    return BRANCH_STORE.load()(client, repository=repository, branch=named.branch, name=name)
 
 
 def client_for(environ: Mapping[str, str], repository: str, *, seconds: float) -> "Client":
     """Return a client for GitHub with the token in the environment; raises InputError without one."""
-    import requests
-
     token = next((environ[name] for name in TOKENS if environ.get(name)), "")
     if not token:
-        raise InputError([f"history: GitHub needs a token that may read {repository}; set {TOKENS[0]}"])
+        raise NoTokenError([f"history: GitHub needs a token that may read {repository}; set {TOKENS[0]}"])
     context = replace(Context.from_environ(environ), token=Token(token.strip()), repository=repository)
     try:
-        return connect(context, requests.Session, Timing(), seconds=seconds)
+        return connect(context, SESSION.load(), Timing(), seconds=seconds)
     except GitHubError as error:
         raise InputError([f"history: {error}"]) from error
 

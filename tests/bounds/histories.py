@@ -1,17 +1,27 @@
-"""Limits on the history that is kept in a branch on GitHub."""
+"""Limits on a history: what is read and written of entries and result sets, and what is shown of them."""
 
+import json
 import math
+import os
 import random
+from pathlib import Path
 
 from ragcontract.core.errors import InputError
 from ragcontract.history.branch import Branch
 from ragcontract.history.commits import reachable_by_api
-from ragcontract.history.entry import decode
+from ragcontract.history.copying import Copied, copy
+from ragcontract.history.entry import NewEntry, Recorded, decode
+from ragcontract.history.folder import Folder
+from ragcontract.history.from_report import entry_of_report
+from ragcontract.history.past import Past
+from ragcontract.history.release_gate import ContractState, Release
 from tests.bounds.lab import Case, Cases, Lab
+from tests.builders import golden, run
 from tests.github.standin import Fault
-from tests.history.entries import new_entry, runs
+from tests.history.entries import RUN, new_entry, runs
 from tests.history.jobs_at_once import BRANCH, Job
 from tests.needs import require
+from tests.process import rag_contract
 
 
 def an_entry(_: Lab, size: int) -> bool:
@@ -78,6 +88,60 @@ def reachable(lab: Lab, number: int) -> bool:
     return len(reachable_by_api(client, lab.github.repository.branches["main"]).order) == number
 
 
+def copied(lab: Lab, *entries: NewEntry) -> Copied:
+    """Copy a history of these entries to a new folder."""
+    source = Folder(str(lab.folder / "source"))
+    for entry in entries:
+        source.add(entry)
+    return copy(source, Folder(str(lab.folder / "target")))
+
+
+def a_result_set(lab: Lab, size: int) -> bool:
+    result = copied(lab, new_entry(results=b"x" * size))
+    assert result.entries == 1
+    assert result.result_sets + result.faulty == 1
+    return result.result_sets == 1
+
+
+def a_leftover(lab: Lab, seconds: int) -> bool:
+    folder = Folder(str(lab.folder / "history"))
+    folder.add(new_entry())
+    leftover = lab.folder / "history" / ".rag-contract-0123456789abcdef.tmp"
+    leftover.touch()
+    now = leftover.stat().st_mtime  # the next entry is younger, and within the minute
+    os.utime(leftover, (now - seconds + 60, now - seconds + 60))
+    folder.add(new_entry(run=RUN + 1))
+    return leftover.exists()
+
+
+def failing_queries(lab: Lab, number: int) -> bool:
+    ids = [f"q{count:04}" for count in range(number)]
+    ended = lab.check([golden(name, "doc") for name in ids], [run(name, "x") for name in ids], "", "--name", "docs")
+    assert ended.code == 1
+    entry = entry_of_report(Path("report.json"), lambda _report: Recorded(), Folder("history")).entry
+    return entry.failed == ids
+
+
+def entries(lab: Lab, number: int) -> bool:
+    folder = Folder(str(lab.folder / "history"))
+    for entry in runs(number):
+        folder.add(entry)
+    return len([*Past(folder, "docs").entries()]) == number
+
+
+def described(_: Lab, size: int) -> bool:
+    contract = "x" * (size - len(": fail"))
+    state = ContractState(contract=contract, state="failure", why="fail")
+    return Release(commit="", contracts=[state]).description == f"{contract}: fail"
+
+
+def shown_metrics(lab: Lab, number: int) -> bool:
+    names = ["mrr_at_k", "recall_at_k", "precision_at_k", "ndcg_at_k", "map_at_k"][:number]
+    lab.check((), (), json.dumps({"minimums": dict.fromkeys(names, 0.1)}), "--name", "docs")
+    Folder("history").add(entry_of_report(Path("report.json"), lambda _report: Recorded(), Folder("history")))
+    return rag_contract("history", "show", "--history", "history").out.partition("\n")[0].count("@5") == number
+
+
 CASES: Cases = {
     "ENTRY": Case(an_entry),
     "ENTRIES_AT_ONCE": Case(lambda lab, number: reading_calls(lab, number) == 3),
@@ -87,4 +151,10 @@ CASES: Cases = {
     "BRANCH_FIRST_PAUSE": Case(lambda lab, seconds: longest_pauses(lab)[:2] == [seconds, 2 * seconds]),
     "BRANCH_PAUSE": Case(lambda lab, seconds: longest_pauses(lab)[-1] == seconds),
     "REACHABLE": Case(reachable),
+    "RESULT_SET": Case(a_result_set),
+    "UNFINISHED": Case(a_leftover, past=lambda seconds: seconds + 120),
+    "ENTRY_FAILED": Case(failing_queries, small=20),
+    "ENTRIES": Case(entries, small=20),
+    "STATUS_DESCRIPTION": Case(described),
+    "TREND_METRICS": Case(shown_metrics),
 }

@@ -95,24 +95,24 @@ class ChangingRuns:
 
     def _query(self, number: int) -> dict[str, Any]:
         question = " ".join(self._random.choices(TEXT.split(), k=10))
-        return stored_query(f"q{number:04}", *self._doc_ids(), query=question) | self._ranks()
+        return stored_query(f"q{number:04}", *(self._doc_id() for _ in range(10)), query=question)
 
-    def _doc_ids(self) -> list[str]:
-        return [f"docs/guide-{self._random.randrange(5_000):04}.md" for _ in range(10)]
-
-    def _ranks(self) -> dict[str, Any]:
-        rank = self._random.randrange(1, 11)
-        metrics = {"mrr_at_5": 1 / rank if rank <= 5 else 0, "recall_at_5": float(rank <= 5), "recall_at_10": 1.0}
-        return {"ranks": {f"docs/guide-{self._random.randrange(5_000):04}.md": rank}, "metrics": metrics}
+    def _doc_id(self) -> str:
+        return f"docs/guide-{self._random.randrange(5_000):04}.md"
 
     def next(self) -> bytes:
         """Return the result set of the next run, in which neighbours swapped places or a document was replaced."""
         for query in self._queries:
+            relevant = query["doc_ids"][0] if not query["ranks"] else next(iter(query["ranks"]))
             if self._random.random() < self._share:
                 at = self._random.randrange(9)
                 docs = query["doc_ids"]
                 docs[at], docs[at + 1] = docs[at + 1], docs[at]
                 if self._random.random() < 0.3:
-                    docs[9] = self._doc_ids()[0]
-                query.update(self._ranks())
+                    docs[9] = self._doc_id()
+            rank = query["doc_ids"].index(relevant) + 1 if relevant in query["doc_ids"] else None
+            metrics = {f"recall_at_{k}": float(rank is not None and rank <= k) for k in (5, 10)}
+            query.update(
+                ranks={relevant: rank}, metrics={"mrr_at_5": 1 / rank if rank and rank <= 5 else 0.0} | metrics
+            )
         return b"".join(msgspec.json.encode(query) + b"\n" for query in self._queries)

@@ -67,6 +67,13 @@ def test_an_entry_takes_two_calls_once_there_is_a_branch(github: GitHub) -> None
     assert github.requests == ["POST /graphql"] * 2
 
 
+def test_a_result_set_that_is_there_is_not_sent_again(github: GitHub) -> None:
+    add(Job(github))
+    Job(github).branch.add(new_entry(run=RUN + 1, results=ENTRY.results))
+    added = ["results/" in str(sent.body) for sent in github.sent if COMMIT in str(sent.body)]
+    assert added == [True, False]
+
+
 def test_of_two_jobs_that_make_the_branch_the_second_adds_to_it(github: GitHub) -> None:
     def meanwhile(sent: Sent) -> None:
         if sent.path.endswith("/git/refs"):
@@ -156,6 +163,10 @@ REFUSED: dict[str, tuple[Fault, str]] = {
     "422": (
         Fault(path="git/refs", status=422, message="Reference update failed"),
         "github: GitHub answered 422: Reference update failed",
+    ),
+    "403 in words that 422 has": (
+        Fault(path="git/refs", status=403, message="A rule already exists"),
+        "github: GitHub answered 403: A rule already exists",
     ),
     "429 for longer than there is time": (
         Fault(body=COMMIT, status=429, message="slow down", headers={"Retry-After": "200"}),
@@ -345,16 +356,13 @@ def test_names_that_this_program_does_not_give_are_not_looked_at(github: GitHub,
     assert store.ids("..", ["2026-11"]) == []
 
 
+MONTH = {"name": "2026-11", "type": "tree"}
+DOCS = {"name": "docs", "object": {"entries": [MONTH]}}
 ANSWERS: tuple[Any, ...] = (
     {},
     {"repository": None},
     {"repository": {"ref": "x", "entries": [1], "results": 7}},
-    {
-        "repository": {
-            "ref": {"target": {"oid": "../x"}},
-            "entries": {"entries": [None, 1, {"name": 1}, {"name": "docs"}]},
-        }
-    },
+    {"repository": {"ref": {"target": {"oid": "../x"}}, "entries": {"entries": [None, 1, {"name": 1}, DOCS]}}},
     {"repository": {"entries": {"entries": [{"name": "docs", "object": {"entries": [{"name": ["2026-11"]}, {}]}}]}}},
     {"repository": {"results": {"entries": [{"name": "ab", "object": {"entries": [{"name": "ab", "oid": 1}]}}]}}},
 )

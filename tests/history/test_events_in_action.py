@@ -157,7 +157,9 @@ def test_a_check_of_one_tag_reads_and_is_not_recorded(runner: InProcess, github:
     golden.write_text(golden.read_text().replace('"query"', '"tags": ["smoke"], "query"', 1))
     result = push().run(runner, IN_BRANCH | {"tag": "smoke"}, run=10)
     assert result.exit_code == 0
-    assert "Not recorded: covers only part of the contract (--tag smoke); only whole checks are recorded.\n" in result.log
+    assert (
+        "Not recorded: covers only part of the contract (--tag smoke); only whole checks are recorded.\n" in result.log
+    )
     assert not messages(result, "warning")
     assert len(entries(github)) == 3
     assert report_of(runner)["history"]["entries"] == 1

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
+from ragcontract.history.branch import Branch
+from ragcontract.net.pacing import Timing
 from tests import scenarios
 from tests.github.standin import TOKEN, Fault, GitHub, Sent
 from tests.history.entries import runs
@@ -23,9 +25,7 @@ from tests.history.in_action import (
     is_of_history,
     messages,
     notes_of,
-    pull_request,
     push,
-    recorded,
     writes,
 )
 from tests.needs import require
@@ -41,8 +41,8 @@ NOT_SHOWN = "Trend not shown: "
 # Where GitHub hangs, the time for one call ends in the same moment as the time for all of them.
 HANGS = (
     r"((history: )?GitHub did not answer within the \d seconds of github-timeout|"
-    rf"{HERE}GitHub could not be reached \((ConnectionError|ReadTimeout)\); the next try would come after the \d seconds "
-    "that github-timeout allows)"
+    rf"{HERE}GitHub could not be reached \((ConnectionError|ReadTimeout)\); "
+    r"the next try would come after the \d seconds that github-timeout allows)"
 )
 
 
@@ -158,7 +158,7 @@ class Case(Struct, frozen=True, kw_only=True):
     seeded: int = 0  # entries that are there before
 
 
-def same(problem: str, read: str = "", write: str = "") -> dict[str, str]:
+def same(problem: str, read: str = "", write: str = "") -> dict[str, Any]:
     """Return what is said where neither reading nor recording works."""
     return {"note": f"{HERE}{problem}{read}", "warning": f"{HERE}{problem}{write}"}
 
@@ -214,9 +214,7 @@ CASES: dict[str, Case] = {
         note=f"{HERE}GitHub answered 429: slow down{AFTER_50}",
         warning=f"{HERE}GitHub answered 429: slow down{AFTER}",
     ),
-    "a page of HTML": Case(
-        prepare=on_everything(kind="not json"), **same("GitHub's answer is not JSON")
-    ),
+    "a page of HTML": Case(prepare=on_everything(kind="not json"), **same("GitHub's answer is not JSON")),
     "a page of HTML for the commit": Case(
         prepare=on_commit(kind="not json"), warning=f"{HERE}GitHub's answer is not JSON{AFTER}"
     ),
@@ -311,3 +309,130 @@ def assert_said(messages: list[str], start: str, said: str) -> None:
     expected = re.escape(f"{start}{said}").replace("HANGS", HANGS)
     assert [message for message in messages if not re.fullmatch(expected, message)] == []
     assert len(messages) == bool(said)
+
+
+@pytest.fixture
+def runner(tmp_path: Path, github: GitHub) -> InProcess:
+    """Return a runner whose clock moves only while it waits, with a commit that a pull request has."""
+    runner = InProcess(tmp_path, github)
+    runner.timing = Timing(monotonic=lambda: sum(runner.waits), now=runner.timing.now, sleep=runner.waits.append)
+    github.add_pull(7, sha=SHA)
+    begin(github)
+    scenarios.passing(runner.workspace)
+    return runner
+
+
+def position(github: GitHub, is_it: Callable[[Sent], bool]) -> int:
+    """Return which of the requests the first such one is."""
+    return next(number for number, sent in enumerate(github.sent) if is_it(sent))
+
+
+def is_comment(sent: Sent) -> bool:
+    return sent.method == "POST" and sent.path.endswith("/comments")
+
+
+def test_a_check_is_recorded_after_its_comment_and_read_before(runner: InProcess, github: GitHub) -> None:
+    push().run(runner)
+    assert is_of_history(github.sent[0])
+    assert not writes(github.sent[0])
+    assert 0 < position(github, is_comment) < position(github, writes)
+    assert writes(github.sent[-1])
+
+
+def limited(seconds: int, times: int = 1, **where: Any) -> Fault:
+    """Return a rate limit that asks for a pause."""
+    return Fault(status=429, message="slow down", headers={"Retry-After": f"{seconds}"}, times=times, **where)
+
+
+def too_late(seconds: int) -> str:
+    after = f"the next try would come after the {seconds} seconds that github-timeout allows"
+    return f"GitHub answered 429: slow down; {after}"
+
+
+def test_reading_takes_a_third_of_the_time_at_most_and_what_it_took_is_gone(runner: InProcess, github: GitHub) -> None:
+    github.faults = [
+        limited(49, body=QUERY),
+        limited(60, method="POST", path="/comments"),
+        limited(41, body=COMMIT),
+    ]
+    result = push().run(runner)
+    assert runner.waits == [49, 60]
+    assert notes_of(runner) == []
+    assert len(github.comments) == 1
+    assert messages(result, "warning") == [f"{NOT_RECORDED}{HERE}{too_late(41)}"]
+
+
+def test_the_comment_has_no_more_time_than_reading_has_left(runner: InProcess, github: GitHub) -> None:
+    github.faults = [limited(49, body=QUERY), limited(101, method="POST", path="/comments")]
+    result = push().run(runner)
+    assert messages(result, "warning") == [f"The comment could not be posted: {too_late(101)}"]
+    assert "history-entry" in result.outputs
+
+
+def test_the_first_pause_that_is_too_long_for_reading_is_not_made(runner: InProcess, github: GitHub) -> None:
+    github.faults = [limited(50, body=QUERY)]
+    result = push().run(runner)
+    assert runner.waits == []
+    assert notes_of(runner) == messages(result, "notice") == [f"{NOT_SHOWN}{HERE}{too_late(50)}"]
+
+
+def test_once_no_time_is_left_nothing_is_sent(runner: InProcess, github: GitHub) -> None:
+    def meanwhile(sent: Sent) -> None:
+        if is_comment(sent):
+            runner.waits.append(151)
+
+    github.meanwhile = meanwhile
+    result = push().run(runner)
+    nothing_left = "nothing is left of the 150 seconds of github-timeout"
+    assert messages(result, "warning") == [f"{NOT_RECORDED}{nothing_left}"]
+    assert entries(github) == []
+
+
+def test_what_nobody_expected_changes_no_verdict(runner: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> None:
+        raise KeyError("months")
+
+    monkeypatch.setattr(Branch, "months", broken)
+    monkeypatch.setattr(Branch, "add", broken)
+    result = push().run(runner)
+    assert (result.exit_code, result.outputs["verdict"]) == (0, "pass")
+    assert notes_of(runner) == [f"{NOT_SHOWN}history: KeyError: 'months'"]
+    assert messages(result, "warning") == [f"{NOT_RECORDED}KeyError: 'months'"]
+
+
+def test_a_comment_that_is_required_and_not_posted_is_no_reason_not_to_record(
+    runner: InProcess, github: GitHub
+) -> None:
+    github.may_write = False
+    result = push().run(runner, IN_BRANCH | {"comment-required": "true"})
+    assert result.exit_code == 4
+    assert [entry.verdict for entry in entries(github)] == ["pass"]
+
+
+def test_what_a_label_accepts_is_recorded_as_accepted(runner: InProcess, github: GitHub) -> None:
+    github.push("b" * 40, at="2026-01-01T10:01:00Z")
+    github.set_label("accepted", at="2026-01-01T10:02:00Z")
+    scenarios.failing(runner.workspace)
+    result = push("b" * 40).run(runner, IN_BRANCH | {"accept-label": "accepted"})
+    assert result.exit_code == 0
+    assert [(entry.verdict, entry.accepted) for entry in entries(github)] == [("fail", True)]
+
+
+HOSTILE = "<img src=x> @ann\n::error::**x** [a](http://x)"
+
+
+def test_what_github_answers_acts_nowhere(runner: InProcess, github: GitHub) -> None:
+    github.faults = [Fault(body=QUERY, status=403, message=HOSTILE)]
+    result = push().run(runner)
+    assert result.exit_code == 0
+    assert messages(result, "error") == []
+    for shown in (result.summary, *github.bodies()):
+        assert NOT_SHOWN in shown
+        assert not re.search(r"<img|\*\*x\*\*|(^|\s)@ann|(?<!\\)\]\(http", shown)
+
+
+def test_a_secret_that_github_echoes_is_said_nowhere(runner: InProcess, github: GitHub) -> None:
+    github.faults = [Fault(body=f"{QUERY}|{COMMIT}", status=401, message=f"no {TOKEN} here")]
+    result = push().run(runner)
+    assert TOKEN not in result.log
+    assert not [name for name, text in all_said(runner, result).items() if TOKEN in text]

@@ -11,7 +11,7 @@ from ragcontract.history.stores import BranchName, branch_named, open_store
     "name", ["history", "/srv/history", "../history", "C:\\history", "~", "a b", "github", "github/x", "x:github:"]
 )
 def test_any_path_names_a_folder(name: str) -> None:
-    store = open_store(name)
+    store = open_store(name, {})
     assert isinstance(store, Folder)
     assert store.name == name
 
@@ -38,7 +38,7 @@ WRONG = {
 @pytest.mark.parametrize(("name", "message"), WRONG.items())
 def test_a_name_that_cannot_be_that_of_a_store_is_an_error(name: str, message: str) -> None:
     with pytest.raises(InputError) as raised:
-        open_store(name)
+        open_store(name, {})
     assert str(raised.value) == message
 
 

@@ -101,17 +101,11 @@ def command(
             before_users_code()
             _replace(wanted, inputs.all, error_report([ENDED], 0, (), clock(), source))
         with opened(inputs, engine) as sources:
-            wanted_inputs = looked_up.with_baseline(sources) if looked_up else sources
-            wanted_inputs = replace(wanted_inputs, plugins=load_plugins(plugins), no_answers=no_answers)
-            outcome = pipeline.check(
-                wanted_inputs,
-                now=clock(),
-                detail=report_json_detail,
-                source=source,
-                tests_all=bool(reports["report_html"]),
-            )
-    if looked_up:
-        outcome = looked_up.noted(outcome)
+            inputs = looked_up.with_baseline(sources) if looked_up else sources
+            inputs = replace(inputs, plugins=load_plugins(plugins), no_answers=no_answers)
+            tests_all = bool(reports["report_html"])
+            outcome = pipeline.check(inputs, now=clock(), detail=report_json_detail, source=source, tests_all=tests_all)
+    outcome = looked_up.noted(outcome) if looked_up else outcome
     report = outcome.report
     warn(other_warnings(report))
     files = [out for _, _, out in wanted if not goes_to_stdout(out)]

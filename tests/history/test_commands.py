@@ -1,0 +1,395 @@
+"""The commands that look at a history: show, gate, copy and prune, and runs that are entries."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.builders import golden, run, write_jsonl
+from tests.github.standin import TOKEN, Fault, GitHub
+from tests.history.repository import git, without_ci
+from tests.process import rag_contract
+
+HISTORY = "../history"
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    without_ci(monkeypatch)
+    (tmp_path / "repository").mkdir()
+    monkeypatch.chdir(tmp_path / "repository")
+    git("init", "-q", "-b", "main")
+    write_jsonl(Path("golden.jsonl"), [golden("q1", "doc1"), golden("q2", "doc2")])
+    Path(".gitignore").write_text("current_run.jsonl\nreport.*\njunit.xml\n")
+    times = (NOW + timedelta(minutes=number) for number in range(10_000))
+    monkeypatch.setattr("ragcontract.cli.commands.check.clock", lambda: next(times))
+    monkeypatch.setattr("ragcontract.cli.commands.history.clock", lambda: NOW + timedelta(days=1))
+
+
+def commit(*documents: str, name: str = "docs", passes: bool = True) -> str:
+    """Commit something, record a check of a run that found these documents, and return the commit."""
+    count = int(git("rev-list", "--all", "--count") or 0)
+    Path("file").write_text(str(count))
+    git("add", "-A")
+    git("commit", "-qm", f"commit {count}")
+    check(*documents, name=name, passes=passes)
+    return git("rev-parse", "HEAD")
+
+
+def check(*documents: str, name: str = "docs", passes: bool = True) -> str:
+    """Record a check of the commit that is checked out; return the id of its entry."""
+    write_jsonl(Path("current_run.jsonl"), [run(f"q{number}", doc) for number, doc in enumerate(documents, 1)])
+    ended = rag_contract("check", "--name", name)
+    assert ended.code == (0 if passes else 1)
+    ended = rag_contract("history", "add", "--history", HISTORY)
+    assert ended.code == 0, ended
+    return Path(ended.out.split()[-1]).stem
+
+
+def shown(*argv: str) -> Any:
+    """Return what show prints as JSON."""
+    ended = rag_contract("history", "show", "--history", HISTORY, "--format", "json", *argv)
+    assert ended.code == 0, ended
+    return json.loads(ended.out)
+
+
+def lines(*argv: str) -> list[str]:
+    """Return what a command prints, without times."""
+    ended = rag_contract("history", *argv, "--history", HISTORY)
+    assert (ended.code, ended.err) == (0, ""), ended
+    return [line.replace("2026-11-21", "today") for line in ended.out.splitlines()]
+
+
+def test_show_lists_the_runs_newest_first() -> None:
+    Path("ragcontract.yml").write_text("minimums: {mrr_at_k: 0.5}\n")
+    first, second = commit("doc1", "doc2"), commit("doc1", "x", passes=False)
+    listed = lines("show")
+    assert [line.split()[0] for line in listed[:1]] == ["when"]
+    assert [line.split()[2:] for line in listed[1:3]] == [
+        [second[:7], "fail", "0.500", "1"],
+        [first[:7], "pass", "1.000", "0"],
+    ]
+    assert listed[-1] == "MRR@5  █▁  1.000 → 0.500"
+
+
+def test_show_lists_as_many_runs_as_wanted() -> None:
+    shas = [commit("doc1", "doc2") for _ in range(3)]
+    assert [entry["source"]["commit"] for entry in shown("--last", "2")["entries"]] == [shas[2], shas[1]]
+
+
+def test_show_has_the_metric_that_is_wanted() -> None:
+    commit("doc1", "doc2")
+    assert "nDCG@5" in lines("show", "--metric", "ndcg_at_5")[0]
+    ended = rag_contract("history", "show", "--history", HISTORY, "--metric", "ndcg_at_6")
+    assert ended.code == 2
+    assert "--metric ndcg_at_6: no run has this metric; did you mean 'ndcg_at_5'?" in ended.err
+
+
+def test_show_has_the_runs_of_one_branch() -> None:
+    of_main = commit("doc1", "doc2")
+    git("checkout", "-q", "-b", "topic")
+    of_topic = commit("doc1", "doc2")
+    assert [entry["source"]["commit"] for entry in shown("--branch", "topic")["entries"]] == [of_topic]
+    assert [entry["source"]["commit"] for entry in shown("--branch", "main")["entries"]] == [of_main]
+    ended = rag_contract("history", "show", "--history", HISTORY)
+    assert ended.code == 2
+    assert "are of several branches (main, topic); name one with --branch" in ended.err
+
+
+def test_show_asks_which_contract_is_meant() -> None:
+    commit("doc1", "doc2")
+    check("doc1", "doc2", name="Büro")
+    ended = rag_contract("history", "show", "--history", HISTORY)
+    assert ended.code == 2
+    assert "has several contracts (bro-" in ended.err
+    assert [entry["contract"] for entry in shown("--contract", "Büro")["entries"]] == ["Büro"]
+
+
+@pytest.mark.parametrize("name", ["last", "{commit}", "{short}", "{id}", "history:last"])
+def test_show_one_run(name: str) -> None:
+    commit("doc1", "doc2")
+    sha = commit("doc1", "x", passes=False)
+    entry = shown("--last", "1")["entries"][0]["id"]
+    ref = name.format(commit=sha, short=sha[:7], id=entry)
+    assert shown(ref)["id"] == entry
+    text = lines("show", ref)
+    assert text[0].startswith(entry)
+    assert f"commit {sha}, branch main" in text
+    assert "verdict: fail" in text
+    assert "failed: q2" in text
+
+
+def test_show_names_the_commit_at_which_a_query_broke() -> None:
+    commit("doc1", "doc2")
+    held = commit("x,", "doc2", passes=False)
+    broke = commit("doc1", "x", passes=False)
+    commit("doc1", "x", passes=False)
+    text = lines("show", "--query", "q2")
+    assert [line.split()[3:] for line in text[1:5]] == [
+        ["broken", "doc2", "missing"],
+        ["broken", "doc2", "missing"],
+        ["pass", "doc2", "1"],
+        ["pass", "doc2", "1"],
+    ]
+    assert text[-1] == f"q2 is broken since {broke[:7]} (today); it last held at {held[:7]} (today)."
+    query = shown("--query", "q2")["query"]
+    assert (query["broken"], query["since"]["commit"], query["before"]["commit"]) == (True, broke, held)
+
+
+def test_show_names_the_commit_at_which_a_query_was_fixed() -> None:
+    broken = commit("doc1", "x", passes=False)
+    fixed = commit("doc1", "doc2")
+    assert lines("show", "--query", "q2")[-1] == (
+        f"q2 holds since {fixed[:7]} (today); it was last broken at {broken[:7]} (today)."
+    )
+
+
+def test_show_says_when_no_run_was_different() -> None:
+    sha = commit("doc1", "x", passes=False)
+    assert lines("show", "--query", "q1")[-1] == (
+        f"q1 holds in all runs that were read, since {sha[:7]} (today) or earlier."
+    )
+    assert lines("show", "--query", "q2")[-1] == (
+        f"q2 is broken in all runs that were read, since {sha[:7]} (today) or earlier."
+    )
+
+
+def test_a_query_that_is_younger_than_a_run_is_absent_in_it() -> None:
+    commit("doc1", "doc2")
+    write_jsonl(Path("golden.jsonl"), [golden("q1", "doc1"), golden("q2", "doc2"), golden("q3", "doc3")])
+    commit("doc1", "doc2", "doc3")
+    assert [each["status"] for each in shown("--query", "q3")["query"]["runs"]] == ["pass", "absent"]
+
+
+def test_a_query_that_no_run_has_is_an_error() -> None:
+    commit("doc1", "doc2")
+    ended = rag_contract("history", "show", "--history", HISTORY, "--query", "q9")
+    assert (ended.code, ended.err) == (2, "error: --query q9: none of the last 1 run has this query\n")
+
+
+def test_a_run_can_be_written_as_a_baseline() -> None:
+    commit("doc1", "doc2")
+    assert rag_contract("history", "show", "last", "--history", HISTORY, "--baseline-out", "b.json").code == 0
+    check("doc1", "x", passes=False)
+    assert rag_contract("check", "--baseline", "b.json").code == 1
+    assert json.loads(Path("report.json").read_text())["broken"]["new"] == 1
+    ended = rag_contract("history", "show", "--history", HISTORY, "--baseline-out", "b.json")
+    assert "--baseline-out needs REF" in ended.err
+
+
+def test_diff_score_and_compare_take_entries() -> None:
+    commit("doc1", "doc2")
+    write_jsonl(Path("current_run.jsonl"), [run("q1", "doc1"), run("q2", "x")])
+    ended = rag_contract("diff", "--history", HISTORY, "--baseline", "history:last-pass")
+    assert "doc2: 1 -> missing" in ended.out
+    ended = rag_contract("score", "--history", HISTORY, "--run", "history:last", "--format", "json")
+    assert json.loads(ended.out)["metrics"]["mrr_at_5"] == 1
+    ended = rag_contract("compare", "--history", HISTORY, "history:last-pass", "current_run.jsonl", "--format", "json")
+    assert ended.code == 0, ended
+    assert [each["metrics"]["mrr_at_5"]["mean"] for each in json.loads(ended.out)["runs"]] == [1, 0.5]
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("check", "--baseline", "history:last"),
+        ("diff", "--baseline", "history:last"),
+        ("score", "--run", "history:last"),
+        ("compare", "history:last", "current_run.jsonl"),
+    ],
+)
+def test_an_entry_without_a_history_is_an_error(argv: tuple[str, ...]) -> None:
+    write_jsonl(Path("current_run.jsonl"), [run("q1", "doc1"), run("q2", "doc2")])
+    ended = rag_contract(*argv)
+    error = "error: history:last: is an entry of a history; name the history with --history or RAG_CONTRACT_HISTORY\n"
+    assert (ended.code, ended.err) == (2, error)
+
+
+def test_a_baseline_beside_an_entry_is_an_error() -> None:
+    ended = rag_contract(
+        "check", "--history", HISTORY, "--baseline", "history:last", "--baseline", "b.json", "--name", "docs"
+    )
+    assert ended.code == 2
+    assert "baseline: history:last is a baseline by itself; name no other beside it" in ended.err
+
+
+def gate(*argv: str) -> tuple[int, str]:
+    ended = rag_contract("history", "gate", *argv, "--history", HISTORY)
+    return ended.code, ended.out or ended.err
+
+
+def test_a_commit_that_passed_passes_the_gate() -> None:
+    failed, passed = commit("doc1", "x", passes=False), commit("doc1", "doc2")
+    assert gate(passed) == (0, "docs: pass\n")
+    assert gate(passed[:7]) == (0, "docs: pass\n")
+    assert gate(failed) == (1, "docs: fail\n")
+
+
+def test_every_contract_must_have_passed() -> None:
+    sha = commit("doc1", "doc2")
+    check("doc1", "x", name="support", passes=False)
+    assert gate(sha) == (1, "docs: pass\nsupport: fail\n")
+    assert gate(sha, "--contract", "docs") == (0, "docs: pass\n")
+
+
+def test_a_contract_without_an_entry_at_the_commit_cannot_be_judged() -> None:
+    commit("doc1", "doc2")
+    newest = check("doc1", "doc2", name="support")
+    sha = commit("doc1", "doc2")
+    assert gate(sha) == (2, f"docs: pass\nsupport: no entry at {sha[:7]}; the newest is {newest}\n")
+    assert gate(sha, "--contract", "docs", "--contract", "other")[1].endswith(f"other: no entry at {sha[:7]}\n")
+
+
+def test_the_newest_run_at_the_commit_counts() -> None:
+    sha = commit("doc1", "doc2")
+    check("doc1", "x", passes=False)
+    assert gate(sha) == (1, "docs: fail\n")
+
+
+def test_what_a_label_accepted_did_not_pass() -> None:
+    sha = commit("doc1", "x", passes=False)
+    Path("report.json").touch()
+    assert rag_contract("history", "add", "--history", "../accepted", "--accepted").code == 0
+    ended = rag_contract("history", "gate", sha, "--history", "../accepted")
+    assert (ended.code, ended.out) == (1, "docs: fail, accepted by a label\n")
+
+
+def test_a_run_of_changed_files_does_not_count() -> None:
+    commit("doc1", "doc2")
+    Path("file").write_text("changed")
+    sha = git("rev-parse", "HEAD")
+    entry = check("doc1", "doc2")
+    assert gate(sha) == (2, f"docs: no entry at {sha[:7]} but one of changed files, {entry}\n")
+
+
+@pytest.mark.parametrize("name", ["main", "abcdef", "ABCDEF1", "--x"])
+def test_what_is_not_a_commit_is_an_error(name: str) -> None:
+    commit("doc1", "doc2")
+    ended = rag_contract("history", "gate", "--history", HISTORY, "--", name)
+    assert ended.code == 2
+    assert f"{name}: is not a commit; give at least 7 of its hexadecimal digits" in ended.err
+
+
+def test_contracts_of_long_ago_need_not_have_passed() -> None:
+    sha = commit("doc1", "doc2")
+    old = check("doc1", "doc2", name="old")
+    day = NOW - timedelta(days=100)
+    entry = next(Path(HISTORY).glob("entries/old/*/*.json"))
+    new_id = f"{day:%Y%m%dT%H%M%SZ}{old[16:]}"
+    moved = entry.parents[1] / f"{day:%Y-%m}" / f"{new_id}.json"
+    moved.parent.mkdir()
+    moved.write_text(entry.read_text().replace(old, new_id))
+    entry.unlink()
+    assert gate(sha) == (0, "docs: pass\n")
+    assert gate(sha, "--contract", "old") == (0, "old: pass\n")
+
+
+def test_an_empty_history_is_an_error() -> None:
+    assert gate("a" * 40) == (
+        2,
+        f"error: {HISTORY}: no contract has an entry of the last 90 days; name one with --contract\n",
+    )
+
+
+def test_an_entry_that_cannot_be_read_is_not_a_pass() -> None:
+    sha = commit("doc1", "doc2")
+    entry = next(Path(HISTORY).glob("entries/docs/*/*.json"))
+    text = entry.read_text()
+    entry.write_text(text.replace('"schema_version": 1', '"schema_version": 7'))
+    assert gate(sha)[0] == 2
+    entry.write_text(text[:-9])
+    assert gate(sha)[0] == 2
+
+
+STATES = {0: "success", 1: "failure", 2: "error"}
+
+
+@pytest.mark.parametrize("code", STATES)
+def test_the_status_of_the_commit_is_set_once(code: int, github: GitHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = commit("doc1", "doc2")
+    sha = first if code == 0 else commit("doc1", "x", passes=False)
+    sha = "a" * 40 if code == 2 else sha
+    on_github(github, monkeypatch)
+    assert gate(sha, "--status")[0] == code
+    posts = [sent for sent in github.sent if sent.method == "POST"]
+    assert [sent.path for sent in posts] == [f"/repos/octo/app/statuses/{sha}"]
+    body = posts[0].body
+    assert (body["state"], body["context"]) == (STATES[code], "rag-contract/release")
+    assert body["description"].startswith("docs: ")
+    assert len(body["description"]) <= 140
+
+
+def test_a_status_that_cannot_be_set_is_a_warning(github: GitHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    sha = commit("doc1", "doc2")
+    on_github(github, monkeypatch)
+    github.faults = [Fault(path="statuses", status=403, message="Resource not accessible by integration")]
+    ended = rag_contract("history", "gate", sha, "--history", HISTORY, "--status")
+    assert ended.code == 0
+    assert ended.err == (
+        f"warning: --status: the status of {sha} could not be set: GitHub answered 403: Resource not accessible by "
+        "integration; it needs `permissions: statuses: write`\n"
+    )
+
+
+def on_github(github: GitHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the environment name the stand-in as GitHub."""
+    monkeypatch.setenv("GITHUB_API_URL", github.url)
+    monkeypatch.setenv("GITHUB_GRAPHQL_URL", github.graphql_url)
+    monkeypatch.setenv("GITHUB_TOKEN", TOKEN)
+    monkeypatch.setenv("GITHUB_REPOSITORY", "octo/app")
+
+
+def test_a_history_is_copied_to_a_branch_and_used_from_there(github: GitHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    sha = commit("doc1", "doc2")
+    commit("doc1", "x", passes=False)
+    on_github(github, monkeypatch)
+    ended = rag_contract("history", "copy", HISTORY, "github:")
+    assert (ended.code, ended.out) == (0, "copied 2 entries and 2 result sets; 0 were there already\n")
+    ended = rag_contract("history", "copy", HISTORY, "github:")
+    assert ended.out == "copied 0 entries and 0 result sets; 2 were there already\n"
+    ended = rag_contract("history", "gate", sha, "--history", "github:octo/app@rag-contract-history")
+    assert (ended.code, ended.out) == (0, "docs: pass\n")
+    ended = rag_contract(
+        "check", "--name", "docs", "--history", "github:", "--baseline", "history:last-pass", "--quiet"
+    )
+    assert f"Compared with main@{sha[:7]}" in ended.out
+
+
+def test_old_result_sets_are_pruned() -> None:
+    for document in ("doc2", "x", "y"):
+        commit("doc1", document, passes=document == "doc2")
+    ended = rag_contract("history", "prune", "--history", HISTORY, "--keep-results", "1")
+    assert (ended.code, ended.out) == (0, f"deleted 2 result sets of {HISTORY}\n")
+    assert len(shown()["entries"]) == 3
+
+
+def test_a_branch_needs_a_token() -> None:
+    git("remote", "add", "origin", "git@github.com:org/app.git")
+    ended = rag_contract("history", "show", "--history", "github:")
+    assert ended == (2, "", "error: history: GitHub needs a token that may read org/app; set GITHUB_TOKEN\n")
+
+
+def test_help_names_all_commands() -> None:
+    ended = rag_contract("history", "--help")
+    assert ended.code == 0
+    assert [line.split()[0] for line in ended.out.partition("Commands:\n")[2].splitlines()] == [
+        "add",
+        "copy",
+        "gate",
+        "prune",
+        "show",
+    ]
+
+
+def test_without_a_token_a_check_that_needs_no_entry_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    write_jsonl(Path("current_run.jsonl"), [run("q1", "doc1"), run("q2", "doc2")])
+    monkeypatch.setenv("GITHUB_REPOSITORY", "octo/app")
+    ended = rag_contract("check", "--history", "github:", "--quiet")
+    assert ended.code == 0
+    note = "Trend not shown: history: GitHub needs a token that may read octo/app; set GITHUB_TOKEN"
+    assert note in ended.out
+    assert json.loads(Path("report.json").read_text())["history"]["notes"] == [note]
+    assert rag_contract("check", "--history", "github:", "--baseline", "history:last").code == 2
