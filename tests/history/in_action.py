@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -57,17 +58,19 @@ def merge_group(sha: str = "", base_sha: str = "", base: str = "main") -> Job:
 def recorded(
     runner: InProcess, sha: str = "", scenario: Callable[[Path], None] = scenarios.passing, **more: Any
 ) -> Result:
-    """Let a job of the branch main record a check."""
+    """Let a job of the branch main record a check, a minute later than the last."""
     scenario(runner.workspace)
+    runner.now += timedelta(minutes=1)
     result = push(sha).run(runner, **more)
     assert "history-entry" in result.outputs, result.log
     return result
 
 
 def entries(github: GitHub, branch: str = BRANCH) -> list[Entry]:
-    """Return the entries in the branch, by path."""
-    files = sorted(github.repository.files(branch).items())
-    return [msgspec.json.decode(data, type=Entry) for path, data in files if path.startswith("entries/")]
+    """Return the entries in the branch, by their runs."""
+    files = [data for path, data in github.repository.files(branch).items() if path.startswith("entries/")]
+    read = [msgspec.json.decode(data, type=Entry) for data in files]
+    return sorted(read, key=lambda entry: (entry.source.run_id or 0, entry.source.run_attempt))
 
 
 def is_of_history(sent: Sent) -> bool:

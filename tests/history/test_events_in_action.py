@@ -118,7 +118,7 @@ def test_an_entry_says_where_and_by_what_event_its_check_ran(runner: InProcess, 
     sha = github.repository.commit("main", {"app.py": b""})
     result = Job(name="schedule", event={"schedule": "0 4 * * *"}, sha=sha).run(runner, run=400, attempt=2)
     [entry] = [entry for entry in entries(github) if entry.source.commit == sha]
-    assert result.outputs["history-entry"] == entry.id == f"20260102T000000Z-{sha[:12]}-400-2"
+    assert result.outputs["history-entry"] == entry.id == f"20260102T000100Z-{sha[:12]}-400-2"
     assert entry.contract == "docs"
     source: dict[str, Any] = {name: getattr(entry.source, name) for name in entry.source.__struct_fields__}
     assert source == {
