@@ -12,7 +12,7 @@ from ragcontract.core.run import RunRow
 from ragcontract.evaluation.source import ENTRY, Inputs, Local
 from ragcontract.history.commits import Commits
 from ragcontract.history.entry import NO_COMMIT, Entry
-from ragcontract.history.past import LAST, LAST_PASS, Chosen, Past, choose, named
+from ragcontract.history.past import LAST, LAST_PASS, Chosen, Past, choose, is_own, named
 from ragcontract.pipeline import Outcome
 from ragcontract.report.history_report import BrokenSince, HistoryBaseline, HistoryReport
 from ragcontract.report.record import QueryReport
@@ -94,10 +94,10 @@ def look_up(past: Past, name: str | None, here: Here) -> Lookup:
     if name is None:
         try:
             branch = past.branch(here.branch)
-            return Lookup(past=past, branch=branch, newest=_of_branch(past.newest, branch))
+            return Lookup(past=past, branch=branch, newest=_of_branch(past.newest, branch, here.run_id))
         except InputError as error:
-            return not_read(here, error)
-    if not past.has_any():
+            return not_read(here.branch, error)
+    if not past.has_any(here.run_id):
         if here.is_pull_request or name not in {LAST_PASS, LAST}:
             nothing = f"history has no entries of {named(past.contract)}: record the base branch first"
             raise InputError([f"{ENTRY}{name}: {nothing}"])
@@ -107,19 +107,20 @@ def look_up(past: Past, name: str | None, here: Here) -> Lookup:
     return Lookup(
         past=past,
         branch=branch,
-        newest=_of_branch(past.newest, branch),
+        newest=_of_branch(past.newest, branch, here.run_id),
         chosen=chosen,
         behind=_behind(chosen, commits, here),
     )
 
 
-def not_read(here: Here, error: InputError) -> Lookup:
+def not_read(branch: str | None, error: InputError) -> Lookup:
     """Return what is known of a history that cannot be read and is not needed: why."""
-    return Lookup(branch=here.branch, notes=(f"Trend not shown: {error.problems[0]}",))
+    return Lookup(branch=branch, notes=(f"Trend not shown: {error.problems[0]}",))
 
 
-def _of_branch(entries: Iterable[Entry], branch: str | None) -> tuple[Entry, ...]:
-    return tuple(entry for entry in entries if entry.source.branch == branch)
+def _of_branch(entries: Iterable[Entry], branch: str | None, own_run: int | None) -> tuple[Entry, ...]:
+    """Return the entries of the branch, without those of this workflow run, which is not in its own past."""
+    return tuple(entry for entry in entries if entry.source.branch == branch and not is_own(entry, own_run))
 
 
 def _behind(chosen: Chosen, commits: Commits, here: Here) -> int | None:

@@ -86,6 +86,11 @@ def is_branch_name(branch: str) -> bool:
     return bool(_BRANCH.fullmatch(branch)) and not branch.endswith(".")
 
 
+def is_folder(name: str) -> bool:
+    """Return whether the name of a store is the path of a folder."""
+    return not name.lower().startswith(_ON_GITHUB) and not _ADDRESS.match(name)
+
+
 def _branch(name: str, named: BranchName, environ: Mapping[str, str], seconds: float) -> Store:
     repository = repository_here(environ) if not named.repository else named.repository
     client = client_for(environ, repository, seconds=seconds)
