@@ -87,6 +87,11 @@ class Past:
         """
         return any(own_run is None or entry_id.run_id != own_run for entry_id in self._ids())
 
+    def may_have_passed(self, branch: str | None) -> bool:
+        """Return whether a run of the branch has passed, or may have because an entry cannot be read."""
+        has_passed = any(entry.source.branch == branch and passed(entry) for entry in self.entries())
+        return has_passed or bool(self.skipped or self.faulty)
+
     def ids(self) -> Iterator[EntryId]:
         """Yield the ids of the newest ``bounds.ENTRIES`` entries; the names of some months are read at once."""
         return islice(self._ids(), bounds.ENTRIES)
@@ -152,6 +157,10 @@ def _last_attempts(ids: Iterable[EntryId]) -> list[EntryId]:
     return [*reversed(slots.values())]
 
 
+class NoEntryFitsError(InputError):
+    """There are entries, and none of them can be the baseline."""
+
+
 class Chosen(Struct, frozen=True, kw_only=True):
     """An entry that is the baseline, in the form of ``baseline.json``."""
 
@@ -182,7 +191,7 @@ def choose(past: Past, name: str, branch: str | None, commits: Commits, own_run:
             candidates.append(entry)
             if entry.results and _fits(entry, name):
                 return Chosen(entry=entry, named=name, document=document_of(past.store, entry))
-    raise InputError([_why_none(past, name, branch, commits, candidates)])
+    raise NoEntryFitsError([_why_none(past, name, branch, commits, candidates)])
 
 
 def is_own(entry: Entry, own_run: int | None) -> bool:

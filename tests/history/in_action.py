@@ -14,7 +14,7 @@ from ragcontract.history.entry import Entry
 from tests import scenarios
 from tests.github.standin import GitHub, Sent
 from tests.process import files_in
-from tests.runner import Event, InProcess, Result
+from tests.runner import Event, InProcess, Result, Runner
 
 BRANCH = "rag-contract-history"
 IN_BRANCH = {"history": "branch", "name": "docs"}
@@ -31,7 +31,7 @@ class Job(Struct, frozen=True, kw_only=True):
     ref: str = "refs/heads/main"
     sha: str = ""  # empty for the runner's own
 
-    def run(self, runner: InProcess, inputs: Mapping[str, str] = IN_BRANCH, **more: Any) -> Result:
+    def run(self, runner: Runner, inputs: Mapping[str, str] = IN_BRANCH, **more: Any) -> Result:
         environ = {"GITHUB_REF": self.ref, "GITHUB_REF_NAME": self.ref.removeprefix("refs/heads/")}
         environ |= {"GITHUB_SHA": self.sha} if self.sha else {}
         return runner.run(inputs, event=self.event, name=self.name, **({"environ": environ} | more))
