@@ -230,14 +230,21 @@ def _why_none(past: Past, name: str, branch: str | None, commits: Commits, candi
     if not candidates:
         where = f"; the newest is {_shown(past.newest[0])}" if past.newest else ""
         return f"{start}: no entry of {named(past.contract)} is {on}{among}{where}{advice}"
+    of_them = f"of {named(past.contract)} {on}{among}"
+    newest = f"{candidates[0].id} ({state_of(candidates[0])})"
+    if len(candidates) == 1:
+        return f"{start}: the only entry {of_them}, {newest}, {_lack(candidates[0], name)}{advice}"
     does = "passed and has a result set" if any(map(passed, candidates)) else "passed"
     if name != LAST_PASS:
         does = "has a result set" if name == LAST else "is named so and has a result set"
-    entries = count(len(candidates), "entry")
-    return (
-        f"{start}: none of the {entries} of {named(past.contract)} {on}{among} {does}; "
-        f"the newest is {candidates[0].id} ({state_of(candidates[0])}){advice}"
-    )
+    return f"{start}: none of the {count(len(candidates), 'entry')} {of_them} {does}; the newest is {newest}{advice}"
+
+
+def _lack(entry: Entry, name: str) -> str:
+    """Return why an entry cannot be the baseline of this name."""
+    if name == LAST_PASS and not passed(entry):
+        return "did not pass"
+    return "is named otherwise" if entry.results else "has no result set"
 
 
 def _shown(entry: Entry) -> str:

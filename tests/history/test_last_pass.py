@@ -118,8 +118,28 @@ def test_without_a_pass_the_error_names_the_newest(state: str, changed: dict[str
 
 
 def test_with_passes_that_have_no_result_set_the_error_says_so(past: Past) -> None:
+    past.record(2, **FAIL)
     past.record(1, **NOT_A_PASS["it has no result set"])
     assert "passed and has a result set; the newest is" in checked(past)[1]
+
+
+ONLY: dict[str, tuple[str, dict[str, Any], str]] = {
+    "it failed": ("last-pass", FAIL, "(fail), did not pass"),
+    "it has no result set": ("last-pass", NOT_A_PASS["it has no result set"], "(pass), has no result set"),
+    "it is of another run": ("20261121T203000Z-3f9c1a2b4d5e-17345678901-1", {}, "(pass), is named otherwise"),
+}
+
+
+@pytest.mark.parametrize(("name", "changed", "why"), ONLY.values(), ids=ONLY)
+def test_of_the_only_entry_the_error_says_what_it_lacks(
+    name: str, changed: dict[str, Any], why: str, past: Past
+) -> None:
+    only = past.record(1, **changed)
+    expected = (
+        f"error: history:{name}: the only entry of 'docs' on main among the last 6 commits of {past.shas[0][:7]}, "
+        f"{only} {why}\n"
+    )
+    assert checked(past, name) == ("", expected)
 
 
 def test_entries_of_other_branches_alone_are_named(past: Past) -> None:
