@@ -306,7 +306,7 @@ def test_a_check_of_main_is_recorded_in_a_branch_and_a_pull_request_is_compared_
     assert len(entries(github)) == 1
 
 
-def test_a_history_in_a_folder_belongs_to_the_owner_of_the_workspace(runner: InContainer, github: GitHub) -> None:
+def test_a_history_in_a_folder_belongs_to_the_owner_of_the_workspace(runner: InContainer) -> None:
     scenarios.passing(runner.workspace)
     result = push().run(runner, {"history": "history", "name": "docs"})
     assert result.exit_code == 0, result.log
