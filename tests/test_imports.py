@@ -53,7 +53,7 @@ OF_THE_ACTION = {
 }
 OF_JUNIT_XML = {"encodings.ascii", "importlib.util", "xml.dom.minidom", "xml.etree.ElementTree"}
 OF_OTHERS_WITHIN = (
-    *("api", "cluster", "convert", "github", "judge", "labelling", "record", "report.html"),
+    *("api", "cluster", "convert", "github", "history", "judge", "labelling", "record", "report.html"),
     *("runs.run_writer", "schemas"),
 )
 OF_OTHERS = tuple(f"ragcontract.{name}" for name in OF_OTHERS_WITHIN)
@@ -174,6 +174,41 @@ def test_an_action_that_does_not_comment_loads_neither_click_nor_what_talks_to_g
     assert allowed | {"yaml"} <= third_party(modules(loaded.log)) <= allowed | TYPING | CONFIG
     runner.beside = {"msgspec", "yaml"} | STANDARD | OF_JUNIT_XML | OF_THE_ACTION
     assert not standard(modules(runner.run({"comment": "never"}).log))
+
+
+TALKING = {"requests", "urllib3"}
+
+
+@pytest.mark.parametrize("options", [(), ("--baseline", "history:last")])
+def test_a_check_with_a_history_in_a_folder_loads_nothing_that_talks_to_github(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    good_workspace(tmp_path)
+    loaded = loaded_by("check", "--history", "past", *options, cwd=tmp_path)
+    assert "ragcontract.history.folder" in loaded
+    assert not third_party(loaded) & TALKING
+    assert not loaded & {"ragcontract.history.branch", "ragcontract.github.http"}
+
+
+def test_an_action_loads_of_the_history_what_it_uses(tmp_path: Path, github: GitHub) -> None:
+    runner = Loading(tmp_path, github)
+    good_workspace(runner.workspace)
+    event = {"repository": {"default_branch": "main"}}
+
+    def loaded(inputs: dict[str, str]) -> set[str]:
+        ran = runner.run(
+            inputs | {"comment": "never"}, event=event, name="push", environ={"GITHUB_REF": "refs/heads/main"}
+        )
+        assert ran.exit_code == 0, ran.log
+        return modules(ran.log)
+
+    assert not [name for name in loaded({}) if name.startswith("ragcontract.history")]
+    in_folder = loaded({"history": "past"})
+    assert (runner.workspace / "past" / "entries").is_dir()
+    assert "ragcontract.history.folder" in in_folder
+    assert not third_party(in_folder) & TALKING
+    assert not in_folder & {"ragcontract.history.branch", "ragcontract.github.http"}
+    assert {"requests", "ragcontract.history.branch"} <= loaded({"history": "branch"})
 
 
 def test_a_check_that_replays_judgments_loads_nothing_that_could_ask(tmp_path: Path) -> None:

@@ -46,6 +46,9 @@ def test_every_input_is_read() -> None:
         job_index="3",
         enforce="false",
         accept_label="retrieval: accepted",
+        history="branch",
+        history_branch="past",
+        history_record="any-branch",
         working_directory="sub",
     )
     assert found == ActionSettings(
@@ -75,6 +78,9 @@ def test_every_input_is_read() -> None:
         job_index="3",
         enforce=False,
         accept_label="retrieval: accepted",
+        history="branch",
+        history_branch="past",
+        history_record="any-branch",
         working_directory="sub",
     )
 
@@ -98,6 +104,30 @@ def test_the_timeout_ends_within_an_hour() -> None:
 def test_the_four_ways_to_comment(value: str) -> None:
     found = settings(comment=value)
     assert (found.comment, found.problems) == (value, ())
+
+
+@pytest.mark.parametrize("value", ["default-branch", "any-branch", "never"])
+def test_the_three_ways_to_record(value: str) -> None:
+    found = settings(history_record=value)
+    assert (found.history_record, found.problems) == (value, ())
+
+
+WRONG_HISTORY = {
+    "history": ("a\nb", "input history: expected one folder, or branch, found 'a\\nb'"),
+    "history_branch": ("a\nb", "input history-branch: expected the name of one branch, found 'a\\nb'"),
+    "history_record": (
+        "alway",
+        "input history-record: expected default-branch or any-branch or never, found 'alway'",
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "wrong"), WRONG_HISTORY.items())
+def test_an_input_about_the_history_that_is_wrong_counts_as_not_given(name: str, wrong: tuple[str, str]) -> None:
+    value, problem = wrong
+    found = settings(**{name: value})
+    assert found.problems == (problem,)
+    assert (found.history, found.history_branch, found.history_record) == ("", "rag-contract-history", "default-branch")
 
 
 def test_a_choice_that_is_not_there_names_those_that_are_and_the_nearest() -> None:

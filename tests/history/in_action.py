@@ -84,13 +84,13 @@ def writes(sent: Sent) -> bool:
     return is_of_history(sent) and (COMMIT in json.dumps(sent.body) or (sent.method == "POST" and "/git/" in sent.path))
 
 
-def report_of(runner: InProcess) -> dict[str, Any]:
+def report_of(runner: Runner) -> dict[str, Any]:
     """Return report.json."""
     report: dict[str, Any] = json.loads((runner.workspace / "report.json").read_bytes())
     return report
 
 
-def notes_of(runner: InProcess) -> list[str]:
+def notes_of(runner: Runner) -> list[str]:
     """Return what the report says about the history itself, such as that it could not be read."""
     notes: list[str] = report_of(runner)["history"].get("notes", [])
     return notes
@@ -101,7 +101,7 @@ def messages(result: Result, level: str) -> list[str]:
     return [one.message for one in result.annotations if one.level == level]
 
 
-def all_said(runner: InProcess, result: Result) -> dict[str, str]:
+def all_said(runner: Runner, result: Result) -> dict[str, str]:
     """Return all that a job leaves behind for people, but for the log."""
     files = {name: data.decode() for name, data in files_in(runner.workspace).items()}
     comments = {f"comment {number}": body for number, body in enumerate(runner.github.bodies())}

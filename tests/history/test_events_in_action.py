@@ -177,3 +177,17 @@ def test_posting_a_comment_asks_for_no_history_and_shows_that_of_the_report(runn
     assert f"broken since `{SHA[:7]}` on `main`" in github.bodies()[0]
     assert not [sent for sent in github.sent if is_of_history(sent)]
     assert len(entries(github)) == 4
+
+
+@pytest.mark.parametrize("job", [push(), SCHEDULE, pull_request(), merge_group()])
+def test_without_the_input_nothing_is_asked_written_or_said(runner: InProcess, job: Job) -> None:
+    github = runner.github
+    before = dict(github.repository.branches)
+    result = job.run(runner, {"name": "docs"})
+    assert result.exit_code == 0
+    assert not [sent for sent in github.sent if is_of_history(sent)]
+    assert github.repository.branches == before
+    assert "history" not in report_of(runner)
+    assert "history-entry" not in result.outputs
+    assert "Trend" not in result.log
+    assert "ecorded" not in result.log
