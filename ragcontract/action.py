@@ -102,6 +102,7 @@ def main(environ: Mapping[str, str], world: World, decided: Callable[[int], None
         raise
     decided(delivery.exit_code)
     started = world.timing.monotonic()
+    settings = job.history.left(settings) if job.history else settings
     delivery, settings = accept(delivery, context, settings, world)
     job = replace(job, settings=settings)
     decided(delivery.exit_code)

@@ -159,7 +159,7 @@ def finished(folder: Path) -> tuple[int, str, str]:
 
 
 def test_a_site_gets_the_schema_of_every_format(built: Path) -> None:
-    assert finished(built) == (0, "2 pages, 12 schemas: 0 problems\n", "")
+    assert finished(built) == (0, "2 pages, 13 schemas: 0 problems\n", "")
     assert {"config.json", "golden.json", "run.json"} < {path.name for path in (built / "schemas").iterdir()}
     assert json.loads((built / "schemas/config.json").read_text())["$schema"].startswith("https://json-schema.org/")
 

@@ -23,7 +23,8 @@ history_option = click.option(
     "--history",
     envvar=VARIABLE,
     metavar="STORE",
-    help=f"The history: a folder, or github: for a branch of this repository. [${VARIABLE}]",
+    help="The history: a folder; github: for the branch rag-contract-history of this repository; or "
+    f"github:owner/name@branch. A branch needs $GITHUB_TOKEN. [${VARIABLE}]",
 )
 branch_option = click.option(
     "--branch", metavar="NAME", help="The branch whose entries count. [the base branch, or the only one with entries]"

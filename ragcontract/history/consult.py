@@ -28,7 +28,7 @@ class Consulted(Struct, frozen=True, kw_only=True):
             store = self.open()
         except NoTokenError as error:
             if name is None:
-                return not_read(self.here, error)
+                return not_read(self.here.branch, error)
             raise
         return look_up(past_of(store, self.contract), name, self.here)
 

@@ -4,40 +4,45 @@ What goes wrong while a check is recorded is a warning. It changes neither the v
 """
 
 import hashlib
-from functools import partial
+import os
+from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragcontract.core.errors import InputError
 from ragcontract.core.safe_text import encodable, printable, visible
 from ragcontract.evaluation.source import ENTRY
 from ragcontract.github.context import Context, GitHubError, text_at, within
 from ragcontract.github.delivery import World, attempt, outputs
-from ragcontract.github.files import in_container, outside, owned_like_workspace, unsafe_output
+from ragcontract.github.files import for_next_step, in_container, outside, owned_like_workspace, unsafe_output
 from ragcontract.github.pull_request import connect
 from ragcontract.github.runner_output import annotation
 from ragcontract.github.settings import ActionSettings
 from ragcontract.history.commits import Commits, reachable_by_api
-from ragcontract.history.entry import Recorded, results_path
+from ragcontract.history.entry import NewEntry, Recorded, is_commit, results_path
 from ragcontract.history.folder import Folder
 from ragcontract.history.interface import Store
-from ragcontract.history.lookup import Here, Lookup, look_up
+from ragcontract.history.lookup import Here, Lookup, look_up, not_read
 from ragcontract.history.past import Past
 from ragcontract.history.recorder import new_entry, refuse_part
-from ragcontract.history.stores import BRANCH_STORE, is_branch_name
+from ragcontract.history.stores import BRANCH_STORE, is_branch_name, is_folder
 from ragcontract.pipeline import Outcome
 
 if TYPE_CHECKING:
     from ragcontract.github.http import Client
 
 BRANCH = "branch"  # the input history: a branch of the repository; anything else is a folder
-READING_SHARE = 1 / 3  # of github-timeout, so that time is left for the comment
+READING_PART = 3  # the part of github-timeout that reading may take, so that time is left for the comment
 ON_BRANCHES = {"push", "schedule", "workflow_dispatch"}
 ON_CHANGES = {"pull_request", "merge_group"}
 HEADS = "refs/heads/"
+
+T = TypeVar("T")
 
 
 class Role(Struct, frozen=True, kw_only=True):
@@ -66,17 +71,23 @@ def role_of(context: Context, settings: ActionSettings) -> Role:
     return Role(branch=default or None, records=wanted[settings.history_record])
 
 
-class JobHistory(Struct, frozen=True, kw_only=True):
+class JobHistory(Struct, kw_only=True):
     """The history of one job."""
 
     context: Context
     settings: ActionSettings
     world: World
     role: Role
+    spent: float = 0.0  # seconds of ``github-timeout`` that reading took
 
     @property
     def records(self) -> bool:
         return self.role.records
+
+    @property
+    def in_branch(self) -> bool:
+        """Whether the history is in a branch on GitHub, not in a folder."""
+        return self.settings.history == BRANCH
 
     def look_up(self, entry: str | None) -> Lookup | None:
         """Read what the check needs, in a part of ``github-timeout``; ``entry`` names its baseline, if it is one.
@@ -88,27 +99,39 @@ class JobHistory(Struct, frozen=True, kw_only=True):
         if self.role.branch is None:
             if entry:
                 event = visible(self.context.event_name)
-                raise InputError([f"{ENTRY}{entry}: the event {event} has no branch whose history could be read"])
+                raise InputError([f"{ENTRY}{visible(entry)}: the event {event} has no branch to read the history of"])
             return None
-        seconds = self.settings.github_timeout * READING_SHARE
+        timeout, started = self.settings.github_timeout, self.world.timing.monotonic()
+        seconds = timeout // READING_PART or timeout / READING_PART
         try:
-            return within(seconds, partial(self._look_up, entry, seconds))
+            # A folder is read as the other files are; its commits are still asked for.
+            return self._limited(seconds, partial(self._look_up, entry, seconds), asks=self.in_branch or bool(entry))
         except (GitHubError, InputError) as error:
             problem = error if isinstance(error, InputError) else InputError([f"history: {error}"])
             if entry:
                 raise problem from error
-            return Lookup(branch=self.role.branch, notes=(f"Trend not shown: {problem.problems[0]}",))
+            return self._without_trend(problem)
+        except Exception as error:
+            if entry:
+                raise
+            return self._without_trend(InputError([f"history: {type(error).__name__}: {error}"]))
+        finally:
+            self.spent = self.world.timing.monotonic() - started
+
+    def _without_trend(self, problem: InputError) -> Lookup:
+        """Return what a check knows without its history, on which its verdict does not depend."""
+        return not_read(self.role.branch, problem)
 
     def _look_up(self, entry: str | None, seconds: float) -> Lookup:
-        commit = self.context.sha
+        connected = self._connected(seconds)
         here = Here(
             branch=self.role.branch,
             is_pull_request=self.role.is_change,
             run_id=self.context.run[0] or None,
-            commits=lambda: reachable_by_api(self._client(seconds), commit),
+            commits=lambda: reachable_by_api(connected(), self.context.sha),
             tip=self._tip,
         )
-        return look_up(Past(self._store(seconds), encodable(self.settings.name)), entry, here)
+        return look_up(Past(self._store(connected), encodable(self.settings.name)), entry, here)
 
     def _tip(self, commits: Commits) -> str | None:
         """Return the newest commit of the branch whose entries are read; None if it is not known."""
@@ -119,76 +142,112 @@ class JobHistory(Struct, frozen=True, kw_only=True):
             return parents[0] if len(parents) > 1 else None
         return commits.newest if self.context.ref == f"{HEADS}{self.role.branch}" else None
 
+    def left(self, settings: ActionSettings) -> ActionSettings:
+        """Return the settings with the time that reading has left for the comment."""
+        return replace(settings, github_timeout=max(1, settings.github_timeout - int(self.spent)))
+
     def record(self, outcome: Outcome | None, *, accepted: bool, spent: float) -> None:
-        """Record a check, if this event does, in what is left of ``github-timeout``, of which ``spent`` are gone."""
+        """Record a check, if this event does, in what is left of ``github-timeout``.
+
+        ``spent`` is how many seconds of it the comment took.
+        """
         if outcome is None or not self.records:
             return
-        seconds = self.settings.github_timeout - spent
         try:
             refuse_part(outcome.report)
         except InputError as error:
             self.world.stdout.write(printable(f"Not recorded: {error}.\n"))
             return
-        try:
-            entry = within(max(seconds, 0), partial(self._record, outcome, accepted=accepted, seconds=seconds))
-        except Exception as error:  # noqa: BLE001 (whatever goes wrong, the verdict does not depend on it)
-            self.world.stdout.write(annotation("warning", f"This run could not be recorded: {error}"))
+        timeout = self.settings.github_timeout
+        seconds = timeout - int(self.spent + spent)
+        if self.in_branch and seconds < 1:
+            self._not_recorded(f"nothing is left of the {timeout} seconds of github-timeout")
             return
-        attempt(self.world, "The output history-entry", lambda: outputs(self.context, {"history-entry": entry}))
+        try:
+            new = self._new_entry(outcome, accepted=accepted)
+            add = partial(self._add, new, self._store(self._connected(seconds)))
+            done = self._limited(seconds, add, asks=self.in_branch)
+        except (GitHubError, InputError) as error:
+            self._not_recorded(f"{error}")
+        except Exception as error:  # noqa: BLE001 (whatever goes wrong, the verdict does not depend on it)
+            self._not_recorded(f"{type(error).__name__}: {error}")
+        else:
+            self.world.stdout.write(printable(done))
+            attempt(
+                self.world, "The output history-entry", lambda: outputs(self.context, {"history-entry": new.entry.id})
+            )
 
-    def _record(self, outcome: Outcome, *, accepted: bool, seconds: float) -> str:
+    def _not_recorded(self, problem: str) -> None:
+        self.world.stdout.write(annotation("warning", f"This run could not be recorded: {problem}"))
+
+    def _new_entry(self, outcome: Outcome, *, accepted: bool) -> NewEntry:
         report, context = outcome.report, self.context
-        digest = hashlib.sha256(msgspec.json.encode(report)).hexdigest()
         run_id, attempt_number = context.run
         origin = Recorded(
             repository=context.repository or None,
-            commit=context.sha or None,
+            commit=context.sha if context.sha and is_commit(context.sha) else None,
             branch=context.ref.removeprefix(HEADS),
             run_url=context.run_url or None,
             event=context.event_name,
             run_id=run_id or None,
             run_attempt=attempt_number or 1,
         )
-        new = new_entry(
+        return new_entry(
             report,
             outcome.evaluation,
             origin,
-            report_sha256=digest,
+            report_sha256=hashlib.sha256(msgspec.json.encode(report)).hexdigest(),
             accepted=accepted,
             private=self.settings.inputs.no_answers,
         )
-        store = self._store(seconds)
-        paths = [new.path, *([results_path(new.entry.results.sha256)] if new.entry.results else []), "README.md"]
-        with owned_like_workspace([f"{store.name}/{path}" for path in paths], context):
+
+    def _add(self, new: NewEntry, store: Store) -> str:
+        """Add an entry to the store, and return a line for the log."""
+        where = store.name if self.in_branch else for_next_step(store.name, self.context)
+        with owned_like_workspace([] if self.in_branch else self._new_files(new), self.context):
             added = store.add(new)
-        done = "Recorded" if added == "added" else "Recorded already"
-        self.world.stdout.write(printable(f"{done}: {new.path} in {visible(store.name)}\n"))
-        return new.entry.id
+        return f"{'Recorded' if added == 'added' else 'Recorded already'}: {new.path} in {visible(where)}\n"
+
+    def _new_files(self, new: NewEntry) -> list[str]:
+        """Return the files that a folder gets with an entry, without any that something in the folder leads elsewhere.
+
+        What is there already keeps its owner.
+        """
+        results = [results_path(new.entry.results.sha256)] if new.entry.results else []
+        paths = [str(Path(self._folder()) / path) for path in (new.path, *results, "README.md")]
+        return [path for path in paths if not os.path.lexists(path) and not unsafe_output(path, self.context)]
 
     def _problems(self) -> list[str]:
         settings, context = self.settings, self.context
-        if settings.history == BRANCH:
+        if self.in_branch:
             if is_branch_name(settings.history_branch):
                 return []
             return [f"input history-branch: {settings.history_branch!r} cannot be a branch with a history"]
+        if not is_folder(settings.history):
+            return ["input history: expected branch, or the path of a folder"]  # an address may have a password
         path = self._folder()
         unsafe = [*outside([path], context), *filter(None, [unsafe_output(path, context)])]
-        if not unsafe and Path(path).is_file():
+        if not unsafe and os.path.isfile(path):  # noqa: PTH113 (pathlib raises if a name is too long)
             unsafe = [f"{path}: is a file; name a folder, or branch"]
-        return [f"input history: {problem}" for problem in unsafe]
+        return [f"input history: {problem}" for problem in unsafe[:1]]
 
     def _folder(self) -> str:
         folder = in_container(self.settings.working_directory, self.context)
         return str(Path(folder) / in_container(self.settings.history, self.context))
 
-    def _store(self, seconds: float) -> Store:
-        if self.settings.history != BRANCH:
+    def _store(self, connected: "Callable[[], Client]") -> Store:
+        if not self.in_branch:
             return Folder(self._folder())
         branch, repository = self.settings.history_branch, self.context.repository
-        return BRANCH_STORE.load()(self._client(seconds), repository=repository, branch=branch, name=f"branch {branch}")
+        return BRANCH_STORE.load()(connected(), repository=repository, branch=branch, name=f"branch {branch}")
 
-    def _client(self, seconds: float) -> "Client":
-        return connect(self.context, self.world.session, self.world.timing, seconds=seconds)
+    def _limited(self, seconds: float, call: Callable[[], T], *, asks: bool) -> T:
+        """Call what may ask GitHub, which takes at most ``seconds`` even where GitHub never answers."""
+        return within(seconds, call) if asks else call()
+
+    def _connected(self, seconds: float) -> "Callable[[], Client]":
+        """Return what makes a client for GitHub, the first time; all its calls take at most ``seconds`` together."""
+        return cache(partial(connect, self.context, self.world.session, self.world.timing, seconds=seconds))
 
 
 def history_of_job(context: Context, settings: ActionSettings, world: World) -> JobHistory:

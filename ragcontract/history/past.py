@@ -57,23 +57,40 @@ class Past:
         self.folder = folder_of(contract) if named else contract
         self.skipped: dict[str, None] = {}
         self.faulty: dict[str, None] = {}
+        self._kept: dict[str, Entry | None] = {}
 
     def entries(self) -> Iterator[Entry]:
         """Yield the entries."""
         return self.read(self.ids())
 
     def read(self, ids: Iterable[EntryId]) -> Iterator[Entry]:
-        """Yield the entries with these ids, in this order. The contents of some are read at once."""
+        """Yield the entries with these ids, in this order. The contents of some are read at once.
+
+        The first ones are kept: a check asks for the newest twice, to choose its baseline and to show the trend.
+        """
         left = iter(ids)
         while batch := [*islice(left, bounds.ENTRIES_AT_ONCE)]:
-            contents = self.store.read(self.folder, batch)
-            for entry_id in batch:
-                if entry_id.id in contents and (entry := self._decoded(entry_id, contents[entry_id.id])):
-                    yield entry
+            known = {entry_id.id: self._kept[entry_id.id] for entry_id in batch if entry_id.id in self._kept}
+            unknown = [entry_id for entry_id in batch if entry_id.id not in known]
+            contents = self.store.read(self.folder, unknown) if unknown else {}
+            for entry_id in unknown:
+                content = contents.get(entry_id.id)
+                known[entry_id.id] = None if content is None else self._decoded(entry_id, content)
+            if not self._kept:
+                self._kept = known
+            yield from (entry for entry_id in batch if (entry := known[entry_id.id]))
 
-    def has_any(self) -> bool:
-        """Return whether there is an entry of the contract, on any branch."""
-        return next(self._ids(), None) is not None
+    def has_any(self, own_run: int | None = None) -> bool:
+        """Return whether there is an entry of the contract, on any branch, that is not of the workflow run ``own_run``.
+
+        Without the exception, the first run that records could not be run again.
+        """
+        return any(own_run is None or entry_id.run_id != own_run for entry_id in self._ids())
+
+    def may_have_passed(self, branch: str | None) -> bool:
+        """Return whether a run of the branch has passed, or may have because an entry cannot be read."""
+        has_passed = any(entry.source.branch == branch and passed(entry) for entry in self.entries())
+        return has_passed or bool(self.skipped or self.faulty)
 
     def ids(self) -> Iterator[EntryId]:
         """Yield the ids of the newest ``bounds.ENTRIES`` entries; the names of some months are read at once."""
@@ -140,6 +157,10 @@ def _last_attempts(ids: Iterable[EntryId]) -> list[EntryId]:
     return [*reversed(slots.values())]
 
 
+class NoEntryFitsError(InputError):
+    """There are entries, and none of them can be the baseline."""
+
+
 class Chosen(Struct, frozen=True, kw_only=True):
     """An entry that is the baseline, in the form of ``baseline.json``."""
 
@@ -166,12 +187,16 @@ def choose(past: Past, name: str, branch: str | None, commits: Commits, own_run:
     ids.sort(key=lambda entry_id: (place_of[entry_id.commit], -entry_id.run_id))
     candidates: list[Entry] = []
     for entry in past.read(ids):
-        is_own = own_run is not None and entry.source.run_id == own_run
-        if entry.source.commit in places and entry.source.branch == branch and not is_own:
+        if entry.source.commit in places and entry.source.branch == branch and not is_own(entry, own_run):
             candidates.append(entry)
             if entry.results and _fits(entry, name):
                 return Chosen(entry=entry, named=name, document=document_of(past.store, entry))
-    raise InputError([_why_none(past, name, branch, commits, candidates)])
+    raise NoEntryFitsError([_why_none(past, name, branch, commits, candidates)])
+
+
+def is_own(entry: Entry, own_run: int | None) -> bool:
+    """Return whether an entry is of the workflow run ``own_run``."""
+    return own_run is not None and entry.source.run_id == own_run
 
 
 def _fits(entry: Entry, name: str) -> bool:
@@ -214,14 +239,21 @@ def _why_none(past: Past, name: str, branch: str | None, commits: Commits, candi
     if not candidates:
         where = f"; the newest is {_shown(past.newest[0])}" if past.newest else ""
         return f"{start}: no entry of {named(past.contract)} is {on}{among}{where}{advice}"
+    of_them = f"of {named(past.contract)} {on}{among}"
+    newest = f"{candidates[0].id} ({state_of(candidates[0])})"
+    if len(candidates) == 1:
+        return f"{start}: the only entry {of_them}, {newest}, {_lack(candidates[0], name)}{advice}"
     does = "passed and has a result set" if any(map(passed, candidates)) else "passed"
     if name != LAST_PASS:
         does = "has a result set" if name == LAST else "is named so and has a result set"
-    entries = count(len(candidates), "entry")
-    return (
-        f"{start}: none of the {entries} of {named(past.contract)} {on}{among} {does}; "
-        f"the newest is {candidates[0].id} ({state_of(candidates[0])}){advice}"
-    )
+    return f"{start}: none of the {count(len(candidates), 'entry')} {of_them} {does}; the newest is {newest}{advice}"
+
+
+def _lack(entry: Entry, name: str) -> str:
+    """Return why an entry cannot be the baseline of this name."""
+    if name == LAST_PASS and not passed(entry):
+        return "did not pass"
+    return "is named otherwise" if entry.results else "has no result set"
 
 
 def _shown(entry: Entry) -> str:

@@ -86,10 +86,16 @@ def is_branch_name(branch: str) -> bool:
     return bool(_BRANCH.fullmatch(branch)) and not branch.endswith(".")
 
 
+def is_folder(name: str) -> bool:
+    """Return whether the name of a store is the path of a folder."""
+    return not name.lower().startswith(_ON_GITHUB) and not _ADDRESS.match(name)
+
+
 def _branch(name: str, named: BranchName, environ: Mapping[str, str], seconds: float) -> Store:
     repository = repository_here(environ) if not named.repository else named.repository
     client = client_for(environ, repository, seconds=seconds)
-    return BRANCH_STORE.load()(client, repository=repository, branch=named.branch, name=name)
+    shown = name if named.repository else f"{_ON_GITHUB}{repository}"  # a message that starts with it has one colon
+    return BRANCH_STORE.load()(client, repository=repository, branch=named.branch, name=shown)
 
 
 def client_for(environ: Mapping[str, str], repository: str, *, seconds: float) -> "Client":

@@ -22,6 +22,7 @@ from tests import scenarios
 from tests.container.base import base
 from tests.github.standin import GitHub, Sent
 from tests.golden_cases import CASES, copied
+from tests.history.in_action import entries, pull_request, push
 from tests.needs import require
 from tests.runner import IMAGE, ROOT, InContainer, InProcess, Runner
 
@@ -285,3 +286,30 @@ def test_a_check_that_runs_out_of_memory_leaves_no_green_comment(runner: InConta
     for text in (result.log, result.summary, github.bodies()[0]):
         assert "the check was killed, most likely because memory ran out" in text
         assert "of the 100 MiB that are allowed here" in text
+
+
+def test_a_check_of_main_is_recorded_in_a_branch_and_a_pull_request_is_compared_with_it(
+    runner: InContainer, github: GitHub
+) -> None:
+    commit = github.repository.commit("main", {"file": b"1"})
+    scenarios.passing(runner.workspace)
+    inputs = {"history": "branch", "name": "docs", "baseline": "history:last-pass"}
+    first = push(commit).run(runner, inputs)
+    assert first.exit_code == 0, first.log
+    (entry,) = entries(github)
+    assert first.outputs["history-entry"] == entry.id
+    assert f"Recorded: entries/docs/{entry.created_at[:7]}/{entry.id}.json" in first.log
+    scenarios.failing(runner.workspace)
+    second = pull_request(commit).run(runner, inputs)
+    assert second.exit_code == 1, second.log
+    assert f"Compared with `main@{commit[:7]}`" in github.bodies()[0]
+    assert len(entries(github)) == 1
+
+
+def test_a_history_in_a_folder_belongs_to_the_owner_of_the_workspace(runner: InContainer) -> None:
+    scenarios.passing(runner.workspace)
+    result = push().run(runner, {"history": "history", "name": "docs"})
+    assert result.exit_code == 0, result.log
+    files = [path for path in (runner.workspace / "history").rglob("*") if path.is_file()]
+    assert len(files) == 3
+    assert {path.stat().st_uid for path in (runner.workspace / "history", *files)} == {1001}

@@ -63,6 +63,11 @@ class Repository:
         self.branches[branch] = oid
         return oid
 
+    def merge(self, base: str, head: str) -> str:
+        """Merge two commits, as GitHub does for a pull request; returns the id of the commit, which is on no branch."""
+        files = self.commits[base].files | self.commits[head].files
+        return self._add_commit("Merge", files, (base, head))
+
     def history(self, branch: str) -> list[Commit]:
         """Return the commits of a branch along first parents, the oldest first; none without the branch."""
         oid = self.branches.get(branch)

@@ -372,6 +372,13 @@ def test_a_branch_needs_a_token() -> None:
     assert ended == (2, "", "error: history: GitHub needs a token that may read org/app; set GITHUB_TOKEN\n")
 
 
+def test_an_error_names_the_repository_that_has_the_branch(github: GitHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    on_github(github, monkeypatch)
+    ended = rag_contract("history", "show", "--history", "github:")
+    error = "error: github:octo/app: has no entries yet; `rag-contract history add` records a check\n"
+    assert ended == (2, "", error)
+
+
 def test_help_names_all_commands() -> None:
     ended = rag_contract("history", "--help")
     assert ended.code == 0

@@ -85,7 +85,7 @@ def command(
     """Check a run against its contract.
 
     Applies the rules of every golden query and the limits of the config. Exits 0 if the contract holds, 1 if it is
-    broken.
+    broken. With a history, the baseline may be an entry of it, as --baseline history:last-pass.
     """
     if engine == "spark" and reports["report_v2"]:
         raise click.UsageError("--report-v2 lists every answer, so it needs --engine local")

@@ -25,6 +25,8 @@ def command(*, inputs: Inputs, history: str | None, branch: str | None, contract
 
     Lists the worst changes first, then queries that improved, are new, have another question or are gone. For those
     that break a rule, also lists what was retrieved, before and now. Gives no verdict.
+
+    With a history, the baseline may be an entry of it, as --baseline history:last-pass.
     """
     inputs, looked_up = with_history(inputs, consulted(history, branch, contract))
     inputs = find_files(inputs)

@@ -42,7 +42,7 @@ def command() -> None:
     """Record checks, and look back at them.
 
     A history is a folder, or a branch of a GitHub repository. Each recorded check is an entry in it, which never
-    changes.
+    changes. Its result set, a file beside it, has the documents of each query, so that the run can be a baseline.
     """
 
 
@@ -50,7 +50,7 @@ def command() -> None:
 @history_option
 @click.option("--branch", metavar="NAME", help="The branch that was checked. [what CI or git says]")
 @click.option("--report", default="report.json", metavar="FILE", help="The report of the check. [report.json]")
-@click.option("--accepted", is_flag=True, help="Note that somebody accepted the broken contract.")
+@click.option("--accepted", is_flag=True, help="Record that a person accepted the broken contract.")
 @click.option("--no-answers", is_flag=True, help="Store digests in place of the questions.")
 @click.option(
     "--plugin", "plugins", multiple=True, metavar="MODULE:CLASS", help="As for `check`, if the contract needs it."
@@ -58,10 +58,10 @@ def command() -> None:
 def add(
     *, history: str | None, branch: str | None, report: str, accepted: bool, no_answers: bool, plugins: Sequence[str]
 ) -> int:
-    """Record an earlier check.
+    """Record a check that has run.
 
     Reads the report and the files that it names, which must not have changed since. Run it in the same folder as
-    `check`. The entry has document ids and numbers, and no text of the application or of its documents.
+    `check`. What is stored has questions, document ids and numbers, and no text of the application or of its documents.
     """
     store = _store(history)
     new = entry_of_report(
@@ -152,7 +152,7 @@ def _print(record: Listing | Entry, blocks: Sequence[Block], form: str) -> None:
     metavar="NAME",
     help="The contracts that must have passed; repeatable. [all with a run of the last 90 days]",
 )
-@click.option("--status", is_flag=True, help="Also set the commit's status rag-contract/release on GitHub.")
+@click.option("--status", is_flag=True, help="Also set the status rag-contract/release of the commit on GitHub.")
 @FORMAT
 def gate(*, commit: str, history: str | None, contracts: Sequence[str], status: bool, form: str) -> int:
     """Say whether a commit passed.
@@ -187,9 +187,9 @@ def _set_status(outcome: Release, environ: Mapping[str, str]) -> None:
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
 def copy_entries(*, source: str, target: str) -> int:
-    """Copy what a history lacks from another one.
+    """Copy the entries and result sets that another history lacks.
 
-    FROM and TO are stores, as for --history.
+    FROM and TO are named as for --history.
     """
     copied = copy(_store(source), _store(target))
     warn(copied.warnings)
@@ -208,7 +208,10 @@ def copy_entries(*, source: str, target: str) -> int:
     help=f"Keep the result sets of the newest N entries of each contract. [{KEPT}]",
 )
 def prune_results(*, history: str | None, keep_results: int) -> int:
-    """Delete old result sets. Entries stay, so trends stay whole; old runs cannot be a baseline any more."""
+    """Delete old result sets.
+
+    All entries stay. A run without a result set is still shown, but cannot be a baseline.
+    """
     store = _store(history)
     say(f"deleted {count(prune(store, keep_results), 'result set')} of {visible(store.name)}\n")
     return ExitCode.PASS
