@@ -194,7 +194,17 @@ def _path(maker: Maker) -> str:
 
 
 def _thing(maker: Maker, kinds: list[str]) -> dict[str, Any]:
-    targets = ("../outside/secret", "../outside", "beside", str(BESIDE), ".", "none", "runs", "runs/entries", "/dev/zero")
+    targets = (
+        "../outside/secret",
+        "../outside",
+        "beside",
+        str(BESIDE),
+        ".",
+        "none",
+        "runs",
+        "runs/entries",
+        "/dev/zero",
+    )
     return maker.pick(
         (
             {"link": maker.pick(targets)},
