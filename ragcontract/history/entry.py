@@ -8,7 +8,7 @@ application or of its documents. Entries are input like any file: their size, ne
 import hashlib
 import re
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -35,6 +35,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)", re.ASCII)
 DIGEST_DIGITS = 12  # of the report's digest, in the ids of checks outside GitHub Actions
 NO_COMMIT = "0" * 12
+NO_TIME = "is not a time with a time zone, such as 2026-11-21T20:30:00+00:00"
 
 Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 Count = Annotated[int, Meta(ge=0)]
@@ -273,15 +274,16 @@ def decode(data: bytes, path: str) -> Entry:
         raise InputError([f"{path}: its id or its contract belongs to another file; entries are never renamed"])
     if (entry.source.commit or NO_COMMIT)[: len(NO_COMMIT)] != known.commit or not is_commit(entry.source.commit):
         raise InputError([f"{path}: source.commit: is not the commit that its id names"])
-    if not _is_time(entry.created_at):
-        raise InputError([f"{path}: created_at: is not a time with a time zone, such as 2026-11-21T20:30:00+00:00"])
+    if not is_time(entry.created_at):
+        raise InputError([f"{path}: created_at: {NO_TIME}"])
     return entry
 
 
-def _is_time(text: str) -> bool:
+def is_time(text: str) -> bool:
+    """Return whether a text is a time with a time zone, as entries have it; it can be converted to UTC."""
     try:
-        return bool(_TIME.fullmatch(text)) and datetime.fromisoformat(text) is not None
-    except ValueError:
+        return bool(_TIME.fullmatch(text) and datetime.fromisoformat(text).astimezone(UTC))
+    except (ValueError, OverflowError):  # no such day, or in the year 0 or 10000
         return False
 
 
