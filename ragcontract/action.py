@@ -18,7 +18,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError, RagContractError
 from ragcontract.core.lines import Line
 from ragcontract.core.safe_text import encodable
-from ragcontract.evaluation.source import ENTRY, Inputs
+from ragcontract.evaluation.source import Inputs, entry_ref
 from ragcontract.files.json_lines import UNDECODABLE
 from ragcontract.files.streams import Unfailing, log_to
 from ragcontract.files.writing import write_files
@@ -50,8 +50,8 @@ from ragcontract.report.record import ErrorReport, Provenance, Report
 if TYPE_CHECKING:
     import requests
 
+    from ragcontract.history.for_check import HistoryFacts
     from ragcontract.history.in_action import JobHistory
-    from ragcontract.history.lookup import Lookup
 
 HISTORY: "Line[Callable[[Context, ActionSettings, World], JobHistory]]" = Line(
     home="ragcontract.history.in_action:history_of_job"
@@ -147,7 +147,7 @@ def _check_and_write(job: _Job) -> tuple[Delivery, pipeline.Outcome | None]:
     settings, context, reports = job.settings, job.context, job.files.reports
     if problems := [*settings.problems, *job.files.problems]:
         raise InputError(problems)
-    inputs, looked_up = _with_history(job)
+    inputs, facts = _with_history(job)
     detail, source = settings.report_json_detail, _provenance(settings, context)
     try:
         outcome = pipeline.check(
@@ -155,7 +155,7 @@ def _check_and_write(job: _Job) -> tuple[Delivery, pipeline.Outcome | None]:
         )
     except InputError as error:
         raise without_content(error, job.files) from None
-    outcome = looked_up.noted(outcome) if looked_up else outcome
+    outcome = facts.add_to_report(outcome) if facts else outcome
     folder = Path(in_container(settings.working_directory, context))
     about_commit = list(about_checkout(folder, context, settings.pull_request))
     mistakes = [*about_commit, *([] if job.files.linked else outcome.report.likely_mistakes)]
@@ -180,18 +180,18 @@ def _check_and_write(job: _Job) -> tuple[Delivery, pipeline.Outcome | None]:
     return delivery, outcome if job.history and job.history.records else None
 
 
-def _with_history(job: _Job) -> "tuple[Inputs, Lookup | None]":
+def _with_history(job: _Job) -> "tuple[Inputs, HistoryFacts | None]":
     """Return the inputs of the check, with the baseline from the history, and what the history says."""
     inputs, entry, history = job.files.inputs, job.files.entry, job.history
     if history is None:
         if entry:
-            raise InputError([f"baseline: {ENTRY}{entry}: is an entry of a history; set the input history"])
+            raise InputError([f"baseline: {entry_ref(entry)}: is an entry of a history; set the input history"])
         return inputs, None
-    looked_up = history.look_up(entry)
-    if looked_up:
-        job.world.stdout.write("".join(annotation("notice", note) for note in looked_up.notes))
-        inputs = looked_up.with_baseline(inputs)
-    return replace(inputs, keep_ids=history.records), looked_up
+    facts = history.facts(entry)
+    if facts:
+        job.world.stdout.write("".join(annotation("notice", note) for note in facts.notes))
+        inputs = facts.with_baseline(inputs)
+    return replace(inputs, keep_ids=history.records), facts
 
 
 class _Written(Struct):

@@ -17,7 +17,7 @@ from ragcontract.core.lines import Line
 from ragcontract.core.numbers import more
 from ragcontract.core.rule import Plugin
 from ragcontract.core.safe_text import encodable, printable, visible
-from ragcontract.evaluation.source import ENTRY, Inputs, Local
+from ragcontract.evaluation.source import Inputs, Local, entry_ref
 from ragcontract.files.problems import Problems
 from ragcontract.registry import BUILT_IN
 from ragcontract.report import record as records
@@ -25,11 +25,10 @@ from ragcontract.runs.readers import read_doc_ids
 from ragcontract.runs.run_writer import InMemory, RunMapping
 
 if TYPE_CHECKING:
-    from ragcontract.history.consult import Consulted
-    from ragcontract.history.lookup import Lookup
+    from ragcontract.history.for_check import HistoryFacts, HistoryOfCheck
 
-CONSULT: "Line[Callable[[str, Mapping[str, str], str | None, str | None], Consulted]]" = Line(
-    home="ragcontract.history.consult:consult"
+HISTORY: "Line[Callable[[str, Mapping[str, str], str | None, str | None], HistoryOfCheck]]" = Line(
+    home="ragcontract.history.for_check:history_of_check"
 )
 
 
@@ -165,14 +164,15 @@ def check(
 def _judged(inputs: Inputs, name: str, history: str | None, branch: str | None) -> Report:
     """Check the inputs, with the baseline and the notes of a history if one is named."""
     source = records.Provenance(contract=name) if name else None
-    looked_up: Lookup | None = None
+    facts: HistoryFacts | None = None
     if history is not None:
-        inputs, looked_up = CONSULT.load()(history, os.environ, branch, name).with_baseline(inputs)
-        inputs = looked_up.with_baseline(inputs)
+        inputs, entry = inputs.without_entry()
+        facts = HISTORY.load()(history, os.environ, branch, name).facts(entry)
+        inputs = facts.with_baseline(inputs)
     elif (entry := inputs.without_entry()[1]) is not None:
-        raise InputError([f"baseline: {ENTRY}{entry}: is an entry of a history; name the history with history="])
+        raise InputError([f"baseline: {entry_ref(entry)}: is an entry of a history; name the history with history="])
     outcome = pipeline.check(inputs, now=datetime.now(UTC), source=source)
-    return Report.of((looked_up.noted(outcome) if looked_up else outcome).report)
+    return Report.of((facts.add_to_report(outcome) if facts else outcome).report)
 
 
 def inputs_of(**values: Any) -> Inputs:

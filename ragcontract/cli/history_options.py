@@ -8,15 +8,14 @@ import click
 
 from ragcontract.core.errors import InputError
 from ragcontract.core.lines import Line
-from ragcontract.evaluation.source import ENTRY, Inputs, Local
+from ragcontract.evaluation.source import Inputs, Local, is_entry
 
 if TYPE_CHECKING:
-    from ragcontract.history.consult import Consulted
-    from ragcontract.history.lookup import Lookup
+    from ragcontract.history.for_check import HistoryFacts, HistoryOfCheck
 
 VARIABLE = "RAG_CONTRACT_HISTORY"
-CONSULT: "Line[Callable[[str, Mapping[str, str], str | None, str | None], Consulted]]" = Line(
-    home="ragcontract.history.consult:consult"
+HISTORY: "Line[Callable[[str, Mapping[str, str], str | None, str | None], HistoryOfCheck]]" = Line(
+    home="ragcontract.history.for_check:history_of_check"
 )
 
 history_option = click.option(
@@ -39,29 +38,25 @@ def history_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return history_option(branch_option(command))
 
 
-def consulted(history: str | None, branch: str | None, contract: str | None) -> "Consulted | None":
+def history_named(history: str | None, branch: str | None, contract: str | None) -> "HistoryOfCheck | None":
     """Return the history that an option or the environment names; None without one."""
-    return CONSULT.load()(history, os.environ, branch, contract) if history else None
+    return HISTORY.load()(history, os.environ, branch, contract) if history else None
 
 
-def with_history(inputs: Inputs, history: "Consulted | None") -> "tuple[Inputs, Lookup | None]":
+def with_history(inputs: Inputs, history: "HistoryOfCheck | None") -> "tuple[Inputs, HistoryFacts | None]":
     """Return inputs whose baseline is no name of an entry, and what the history says; None without a history.
 
     Raises :class:`InputError` if the baseline is an entry and no history is named.
     """
     if history is not None:
-        return history.with_baseline(inputs)
+        inputs, name = inputs.without_entry()
+        return inputs, history.facts(name)
     for path in filter(is_entry, inputs.paths("baseline")):
         raise _no_history(path)
     return inputs, None
 
 
-def is_entry(path: str) -> bool:
-    """Return whether what stands in place of a path is the name of an entry."""
-    return path.startswith(ENTRY)
-
-
-def run_named(path: str, history: "Consulted | None") -> Local:
+def run_named(path: str, history: "HistoryOfCheck | None") -> Local:
     """Return the run of the entry that stands in place of a path; raises :class:`InputError` if there is none."""
     if history is None:
         raise _no_history(path)

@@ -41,8 +41,18 @@ from ragcontract.files.paths import existing_files
 from ragcontract.files.problems import Batch, Problem, Problems
 from ragcontract.runs.readers import Reader, RunEvent, open_baseline, open_run
 
-ENTRY = "history:"  # before the name of an entry of a history, in place of a path
+ENTRY_PREFIX = "history:"  # before the name of an entry of a history, in place of a path
 Known = dict[str, int]  # the files that have a query, as the bits of a number; by query id
+
+
+def is_entry(path: str) -> bool:
+    """Return whether what stands in place of a path is an entry of a history."""
+    return path.startswith(ENTRY_PREFIX)
+
+
+def entry_ref(name: str) -> str:
+    """Return what stands in place of a path for the entry of this name."""
+    return f"{ENTRY_PREFIX}{name}"
 
 
 class Source(Protocol):
@@ -284,11 +294,11 @@ class Inputs(Struct, frozen=True, kw_only=True):
         Raises :class:`InputError` if there is another baseline beside it.
         """
         paths = self.paths("baseline")
-        names = [path.removeprefix(ENTRY) for path in paths if path.startswith(ENTRY)]
+        names = [path.removeprefix(ENTRY_PREFIX) for path in paths if is_entry(path)]
         if not names:
             return self, None
         if len(paths) > 1:
-            raise InputError([f"baseline: {ENTRY}{names[0]} is a baseline by itself; name no other beside it"])
+            raise InputError([f"baseline: {entry_ref(names[0])} is a baseline by itself; name no other beside it"])
         return replace(self, baseline=None), names[0]
 
     def sources(self) -> tuple[Source, Source | None]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from ragcontract.core import bounds
-from ragcontract.evaluation.source import ENTRY
+from ragcontract.evaluation.source import is_entry
 from ragcontract.github.context import Context, GitHubError, at, number_at, text_at
 from ragcontract.github.files import in_repository
 from ragcontract.net.pacing import Timing
@@ -200,7 +200,7 @@ def _listed(client: "Client", pull_request: PullRequest, wanted: set[str], names
 def _baseline(report: Report, context: Context) -> set[str]:
     baseline = report.inputs.baseline
     files = baseline.files if baseline else []
-    return {in_repository(file.path, context) for file in files if not file.path.startswith(ENTRY)}
+    return {in_repository(file.path, context) for file in files if not is_entry(file.path)}
 
 
 def _replaced(report: Report, files: set[str], listed: _Listed) -> bool:

@@ -9,12 +9,11 @@ and paths are computed from them.
 """
 
 import random
-import re
 from base64 import b64encode
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha1
-from itertools import count, islice
+from itertools import islice
 from typing import Any
 
 from msgspec import Struct
@@ -28,19 +27,20 @@ from ragcontract.history.entry import (
     NewEntry,
     entry_path,
     folder_of,
+    is_commit,
     is_digest,
     is_folder_name,
     is_month,
     results_path,
+    short_commit,
 )
-from ragcontract.history.interface import README, Added, differs, shares_its_run
+from ragcontract.history.interface import README, Added, differs, refuse_shared_run
 from ragcontract.net.pacing import JITTER
 
 STALE = "STALE_DATA"  # the type of GraphQL's error for a head that has moved
 EXISTS = 422  # the status for a branch that exists already, and for other requests that GitHub does not accept
 READING = "; reading it needs `permissions: contents: read`"
 WRITING = "; the recording job needs `permissions: contents: write`"
-_OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _REPOSITORY = "repository(owner: $owner, name: $name)"
 
 LOOK = """
@@ -233,7 +233,9 @@ class Branch:
     def add(self, new: NewEntry) -> Added:
         with self._explained(WRITING):
             sent = False  # a commit, whose answer may have been lost
-            for attempt in count():
+            attempt = -1
+            while True:
+                attempt += 1
                 head = self._look(new)
                 if head is None:
                     self._create_branch()
@@ -248,7 +250,6 @@ class Branch:
                 if self._commit(head.oid, _headline(new), attempt, additions=additions):
                     return "added"
                 sent = True
-        raise AssertionError  # the loop does not end by itself
 
     def delete_results(self, digests: Collection[str]) -> None:
         with self._explained(WRITING):
@@ -277,17 +278,13 @@ class Branch:
 
     def _is_there(self, new: NewEntry, files: Mapping[str, str]) -> bool:
         """Return whether the same entry is there; raises ConflictError if another has its path or is of its run."""
-        own = EntryId.of(new.entry.id)
         name = new.path.rpartition("/")[2]
-        if name in files:
-            if files[name] != blob_id(new.content):
-                raise differs(new.path)
-            return True
-        if own is not None and new.entry.source.run_id is not None:
-            for entry_id in filter(None, map(EntryId.of_file, files)):
-                if (entry_id.run, entry_id.attempt) == (own.run, own.attempt):
-                    raise shares_its_run(new.path, f"{entry_id.id}.json")
-        return False
+        if name not in files:
+            refuse_shared_run(new, files)
+            return False
+        if files[name] != blob_id(new.content):
+            raise differs(new.path)
+        return True
 
     def _create_branch(self) -> None:
         """Create the branch with one commit, which has no parents; another job may do so at the same time."""
@@ -357,15 +354,14 @@ def blob_id(content: bytes) -> str:
 
 
 def _headline(new: NewEntry) -> str:
-    entry_id = EntryId.of(new.entry.id)
-    commit = entry_id.commit[:7] if entry_id else ""
+    commit = short_commit(new.entry.source.commit)
     return f"Record {folder_of(new.entry.contract)} {commit} {new.entry.verdict} [skip ci]"
 
 
 def _head_in(repository: Any) -> str | None:
     """Return the head of the branch in an answer; None if there is no branch."""
     oid = text_at(repository, "ref", "target", "oid")
-    return oid if _OID.fullmatch(oid) else None
+    return oid if is_commit(oid) else None
 
 
 def _entries(value: Any, *path: str) -> list[Any]:
@@ -379,7 +375,7 @@ def _name_of_folder(entry: Any) -> str:
 
 
 def _is_file(entry: Any) -> bool:
-    return text_at(entry, "type") == "blob" and bool(_OID.fullmatch(text_at(entry, "oid")))
+    return text_at(entry, "type") == "blob" and is_commit(text_at(entry, "oid"))
 
 
 def _files_in(folder: Any, month: str) -> dict[str, _File]:

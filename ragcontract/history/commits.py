@@ -3,8 +3,7 @@
 The action asks GitHub for them, because it runs in shallow clones; commands ask git.
 """
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,12 +13,12 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.files.git import commits_before, is_shallow
 from ragcontract.github.context import GitHubError
+from ragcontract.history.entry import is_commit
 
 if TYPE_CHECKING:
     from ragcontract.github.http import Client
 
 DEEPER = "this clone is shallow, so older commits are not known; check out with fetch-depth: 0"
-_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 class Commits(Struct, frozen=True, kw_only=True):
@@ -33,15 +32,22 @@ class Commits(Struct, frozen=True, kw_only=True):
     def of(cls, rows: Iterable[tuple[str, Sequence[str]]], advice: str = "") -> "Commits":
         """Read commits and their parents, the newest first, without those whose ids are not ids of git."""
         parents = {
-            sha: tuple(parent for parent in of_commit if _SHA.fullmatch(parent))
-            for sha, of_commit in rows
-            if _SHA.fullmatch(sha)
+            sha: tuple(parent for parent in of_commit if is_commit(parent)) for sha, of_commit in rows if is_commit(sha)
         }
         return cls(order=tuple(parents), parents=parents, advice=advice)
 
     @property
     def newest(self) -> str:
         return self.order[0] if self.order else ""
+
+    @property
+    def base_of_merge(self) -> str | None:
+        """The commit of the base branch in GitHub's merge of a pull request, which is its first parent.
+
+        None if the newest commit is no merge.
+        """
+        parents = self.parents.get(self.newest, ())
+        return parents[0] if len(parents) > 1 else None
 
     def first_parents_since(self, tip: str, ancestor: str) -> int | None:
         """Return how many steps lead from ``tip`` to ``ancestor`` along first parents; None if they do not lead there.
@@ -59,6 +65,16 @@ class Commits(Struct, frozen=True, kw_only=True):
             tip = parents[0]
             steps += 1
         return steps
+
+
+class CheckContext(Struct, frozen=True, kw_only=True):
+    """What a history must know of the check that asks it."""
+
+    branch: str | None  # whose entries are read; None for the only one that entries have
+    is_pull_request: bool = False
+    run_id: int | None = None  # the workflow run
+    commits: Callable[[], Commits]  # those before the checked one, which is the first
+    tip: Callable[[Commits], str | None] = lambda commits: commits.newest  # the newest one of the branch itself
 
 
 def reachable_by_api(client: "Client", sha: str) -> Commits:

@@ -32,6 +32,8 @@ _ID = re.compile(r"(\d{4})(\d\d)\d\dT\d{6}Z-([0-9a-f]{12})-([0-9]{1,18}|[0-9a-f]
 _MONTH = re.compile(r"\d{4}-\d\d", re.ASCII)
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+SHORT_COMMIT = 7  # digits, as git shows a commit
+_COMMIT_START = re.compile(rf"[0-9a-f]{{{SHORT_COMMIT},64}}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)", re.ASCII)
 DIGEST_DIGITS = 12  # of the report's digest, in the ids of checks outside GitHub Actions
 NO_COMMIT = "0" * 12
@@ -41,7 +43,7 @@ Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 Count = Annotated[int, Meta(ge=0)]
 
 
-class Recorded(Provenance, frozen=True, kw_only=True):
+class Origin(Provenance, frozen=True, kw_only=True):
     """Where and how a check ran that was recorded."""
 
     event: Annotated[str | None, Meta(description="The event that started the CI job, such as push.")] = None
@@ -133,7 +135,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     id: Annotated[str, Meta(description="The time, the commit, the workflow run and its attempt.")]
     contract: Annotated[str, Meta(description="The name of the contract; empty without one.")]
     created_at: str
-    source: Recorded
+    source: Origin
     tool: Tool
     verdict: Literal["pass", "fail"]
     accepted: Annotated[bool, Meta(description="A label accepted that the contract is broken.")] = False
@@ -154,6 +156,21 @@ class Entry(Struct, frozen=True, kw_only=True):
     results: ResultsFile | None
     no_results: Annotated[str | None, Meta(description="Why there is no result set.")] = None
 
+    @property
+    def passed(self) -> bool:
+        """Whether the run passed by itself: no label accepted it, and its commit is what ran."""
+        return self.verdict == "pass" and not self.accepted and not self.source.dirty
+
+    @property
+    def state(self) -> str:
+        """The verdict, and why a pass does not count."""
+        state = f"{self.verdict}, accepted by a label" if self.accepted else self.verdict
+        return f"{state}, from a dirty working tree" if self.source.dirty else state
+
+    def is_of_run(self, run_id: int | None) -> bool:
+        """Return whether a workflow run recorded it; False outside GitHub Actions."""
+        return run_id is not None and self.source.run_id == run_id
+
 
 class NewEntry(Struct, frozen=True, kw_only=True):
     """An entry to be stored, and its result set, encoded."""
@@ -165,6 +182,12 @@ class NewEntry(Struct, frozen=True, kw_only=True):
     @property
     def path(self) -> str:
         return entry_path(folder_of(self.entry.contract), self.entry.id)
+
+    @property
+    def end_of_name(self) -> str:
+        """How the names of all entries of its CI run and attempt end; empty outside of CI."""
+        source = self.entry.source
+        return f"-{source.run_id}-{source.run_attempt}.json" if source.run_id else ""
 
 
 def folder_of(contract: str) -> str:
@@ -272,7 +295,8 @@ def decode(data: bytes, path: str) -> Entry:
     known = EntryId.of(entry.id)
     if known is None or entry_path(folder_of(entry.contract), entry.id) != path:
         raise InputError([f"{path}: its id or its contract belongs to another file; entries are never renamed"])
-    if (entry.source.commit or NO_COMMIT)[: len(NO_COMMIT)] != known.commit or not is_commit(entry.source.commit):
+    commit = entry.source.commit
+    if (commit or NO_COMMIT)[: len(NO_COMMIT)] != known.commit or (commit is not None and not is_commit(commit)):
         raise InputError([f"{path}: source.commit: is not the commit that its id names"])
     if not is_time(entry.created_at):
         raise InputError([f"{path}: created_at: {NO_TIME}"])
@@ -287,9 +311,19 @@ def is_time(text: str) -> bool:
         return False
 
 
-def is_commit(text: str | None) -> bool:
-    """Return whether a text is the full id of a commit, or there is none."""
-    return text is None or bool(_COMMIT.fullmatch(text))
+def is_commit(text: str) -> bool:
+    """Return whether a text is the full id of a commit."""
+    return bool(_COMMIT.fullmatch(text))
+
+
+def is_commit_start(text: str) -> bool:
+    """Return whether a text is the beginning of the id of a commit that is long enough to name it."""
+    return bool(_COMMIT_START.fullmatch(text))
+
+
+def short_commit(commit: str | None) -> str:
+    """Return a commit as git shows it, or zeros if it is not known."""
+    return (commit or NO_COMMIT)[:SHORT_COMMIT]
 
 
 def ids_in(names: Iterable[str]) -> list[EntryId]:

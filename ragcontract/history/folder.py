@@ -37,7 +37,7 @@ from ragcontract.history.entry import (
     is_month,
     results_path,
 )
-from ragcontract.history.interface import README, Added, differs, shares_its_run
+from ragcontract.history.interface import README, Added, differs, refuse_shared_run
 
 ENTRIES, RESULTS = "entries", "results"
 RESULT_SET = ".jsonl"
@@ -106,7 +106,8 @@ class Folder:
     def _added(self, new: NewEntry) -> Added:
         exists = self._has(new)
         if not exists:
-            self._refuse_a_shared_run(new)
+            folder = new.path.split("/")[:-1]  # a month may have thousands of names
+            refuse_shared_run(new, self._listed(folder, lambda item: item.name.endswith(new.end_of_name)))
         self._root.mkdir(parents=True, exist_ok=True)
         if not os.path.lexists(self._root / "README.md"):
             self._put("README.md", README.encode())
@@ -125,17 +126,6 @@ class Folder:
         if content is not None and content != new.content:
             raise differs(new.path)
         return content is not None
-
-    def _refuse_a_shared_run(self, new: NewEntry) -> None:
-        """Raise ConflictError if a CI run has recorded another check in the folder: a name must have two contracts."""
-        own = EntryId.of(new.entry.id)
-        if own is None or new.entry.source.run_id is None:
-            return
-        *parts, own_name = new.path.split("/")
-        end = f"-{own.run}-{own.attempt}.json"
-        for name in self._listed(parts, lambda item: item.name.endswith(end)):  # a month may have thousands of names
-            if name != own_name and EntryId.of_file(name):  # its own may have been taken just now
-                raise shares_its_run(new.path, name)
 
     def delete_results(self, digests: Collection[str]) -> None:
         for sha256 in filter(is_digest, digests):

@@ -15,22 +15,22 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcontract.core.errors import InputError
-from ragcontract.core.safe_text import encodable, printable, visible
-from ragcontract.evaluation.source import ENTRY
+from ragcontract.core.safe_text import printable, visible
+from ragcontract.evaluation.source import entry_ref
 from ragcontract.github.context import Context, GitHubError, text_at, within
 from ragcontract.github.delivery import World, attempt, outputs
 from ragcontract.github.files import for_next_step, in_container, outside, owned_like_workspace, unsafe_output
 from ragcontract.github.pull_request import connect
 from ragcontract.github.runner_output import annotation
 from ragcontract.github.settings import ActionSettings
-from ragcontract.history.commits import Commits, reachable_by_api
-from ragcontract.history.entry import NewEntry, Recorded, is_commit, results_path
+from ragcontract.history.commits import CheckContext, Commits, reachable_by_api
+from ragcontract.history.contract_entries import entries_of
+from ragcontract.history.entry import NewEntry, Origin, is_commit, results_path
 from ragcontract.history.folder import Folder
+from ragcontract.history.for_check import HistoryFacts, facts_of
 from ragcontract.history.interface import Store
-from ragcontract.history.lookup import Here, Lookup, look_up, not_read
-from ragcontract.history.past import Past
-from ragcontract.history.recorder import new_entry, refuse_part
-from ragcontract.history.stores import BRANCH_STORE, is_branch_name, is_folder
+from ragcontract.history.new_entry import new_entry, refuse_part
+from ragcontract.history.open_store import BRANCH_STORE, is_branch_name, is_folder
 from ragcontract.pipeline import Outcome
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class JobHistory(Struct, kw_only=True):
         """Whether the history is in a branch on GitHub, not in a folder."""
         return self.settings.history == BRANCH
 
-    def look_up(self, entry: str | None) -> Lookup | None:
+    def facts(self, entry: str | None) -> HistoryFacts | None:
         """Read what the check needs, in a part of ``github-timeout``; ``entry`` names its baseline, if it is one.
 
         Returns None if the event reads no history. Raises :class:`InputError` if the check cannot do without it.
@@ -99,47 +99,44 @@ class JobHistory(Struct, kw_only=True):
         if self.role.branch is None:
             if entry:
                 event = visible(self.context.event_name)
-                raise InputError([f"{ENTRY}{visible(entry)}: the event {event} has no branch to read the history of"])
+                which = f"the event {event} does not name a branch whose history could be read"
+                raise InputError([f"{entry_ref(visible(entry))}: {which}"])
             return None
         timeout, started = self.settings.github_timeout, self.world.timing.monotonic()
-        seconds = timeout // READING_PART or timeout / READING_PART
+        seconds = max(timeout // READING_PART, 1)
         try:
             # A folder is read as the other files are; its commits are still asked for.
-            return self._limited(seconds, partial(self._look_up, entry, seconds), asks=self.in_branch or bool(entry))
+            return self._limited(seconds, partial(self._facts, entry, seconds), asks=self.in_branch or bool(entry))
         except (GitHubError, InputError) as error:
             problem = error if isinstance(error, InputError) else InputError([f"history: {error}"])
             if entry:
                 raise problem from error
-            return self._without_trend(problem)
+            return HistoryFacts.not_read(self.role.branch, problem)
         except Exception as error:
             if entry:
                 raise
-            return self._without_trend(InputError([f"history: {type(error).__name__}: {error}"]))
+            problem = InputError([f"history: {type(error).__name__}: {error}"])
+            return HistoryFacts.not_read(self.role.branch, problem)  # the verdict does not depend on it
         finally:
             self.spent = self.world.timing.monotonic() - started
 
-    def _without_trend(self, problem: InputError) -> Lookup:
-        """Return what a check knows without its history, on which its verdict does not depend."""
-        return not_read(self.role.branch, problem)
-
-    def _look_up(self, entry: str | None, seconds: float) -> Lookup:
+    def _facts(self, entry: str | None, seconds: float) -> HistoryFacts:
         connected = self._connected(seconds)
-        here = Here(
+        context = CheckContext(
             branch=self.role.branch,
             is_pull_request=self.role.is_change,
             run_id=self.context.run[0] or None,
             commits=lambda: reachable_by_api(connected(), self.context.sha),
             tip=self._tip,
         )
-        return look_up(Past(self._store(connected), encodable(self.settings.name)), entry, here)
+        return facts_of(entries_of(self._store(connected), self.settings.name), entry, context)
 
     def _tip(self, commits: Commits) -> str | None:
         """Return the newest commit of the branch whose entries are read; None if it is not known."""
         if self.context.event_name == "merge_group":
             return text_at(self.context.event, "merge_group", "base_sha") or None
-        if self.role.is_change:  # GitHub's merge of the base branch, which is the first parent, and the change
-            parents = commits.parents.get(commits.newest, ())
-            return parents[0] if len(parents) > 1 else None
+        if self.role.is_change:
+            return commits.base_of_merge
         return commits.newest if self.context.ref == f"{HEADS}{self.role.branch}" else None
 
     def left(self, settings: ActionSettings) -> ActionSettings:
@@ -156,7 +153,7 @@ class JobHistory(Struct, kw_only=True):
         try:
             refuse_part(outcome.report)
         except InputError as error:
-            self.world.stdout.write(printable(f"Not recorded: {error}.\n"))
+            self.world.stdout.write(printable(f"Not recorded: the check {error}.\n"))
             return
         timeout = self.settings.github_timeout
         seconds = timeout - int(self.spent + spent)
@@ -183,7 +180,7 @@ class JobHistory(Struct, kw_only=True):
     def _new_entry(self, outcome: Outcome, *, accepted: bool) -> NewEntry:
         report, context = outcome.report, self.context
         run_id, attempt_number = context.run
-        origin = Recorded(
+        origin = Origin(
             repository=context.repository or None,
             commit=context.sha if context.sha and is_commit(context.sha) else None,
             branch=context.ref.removeprefix(HEADS),
@@ -222,7 +219,7 @@ class JobHistory(Struct, kw_only=True):
         if self.in_branch:
             if is_branch_name(settings.history_branch):
                 return []
-            return [f"input history-branch: {settings.history_branch!r} cannot be a branch with a history"]
+            return [f"input history-branch: {settings.history_branch!r} is not a valid name for a history branch"]
         if not is_folder(settings.history):
             return ["input history: expected branch, or the path of a folder"]  # an address may have a password
         path = self._folder()

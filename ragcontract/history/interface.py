@@ -4,14 +4,17 @@
 
     entries/<contract>/2026-11/<id>.json      results/ab/<sha256>.jsonl      README.md
 
-To add a kind of store, write a class with these methods and a line in :mod:`ragcontract.history.stores`.
+To add a kind of store, write a class with these methods and a line in :mod:`ragcontract.history.open_store`.
 """
 
-from collections.abc import Collection, Sequence
+import hashlib
+from collections.abc import Collection, Iterable, Sequence
 from typing import Literal, Protocol
 
+from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.history.entry import EntryId, NewEntry
+from ragcontract.core.numbers import mebibytes
+from ragcontract.history.entry import EntryId, NewEntry, results_path
 
 Added = Literal["added", "exists"]
 README = """\
@@ -32,10 +35,21 @@ def differs(path: str) -> ConflictError:
     return ConflictError([f"{path}: already exists with different content; entries never change"])
 
 
-def shares_its_run(path: str, other: str) -> ConflictError:
-    """Return the error for an entry of a run that has recorded another check under its name, in a file ``other``."""
-    advice = "give each contract of a run its own name (option --name, or input name of the action)"
-    return ConflictError([f"{path}: this run has already recorded another check of this contract as {other}; {advice}"])
+def refuse_shared_run(new: NewEntry, names: Iterable[str]) -> None:
+    """Raise ConflictError if the CI run of an entry has recorded another check: a name must have two contracts.
+
+    ``names`` are those of the files in the entry's folder.
+    """
+    own, end = new.path.rpartition("/")[2], new.end_of_name
+    other = next((name for name in names if end and name.endswith(end) and name != own and EntryId.of_file(name)), None)
+    if other is not None:
+        advice = "give each contract of a run its own name (option --name, or input name of the action)"
+        already = f"this run has already recorded another check of this contract as {other}"
+        raise ConflictError([f"{new.path}: {already}; {advice}"])
+
+
+class ChangedResultsError(InputError):
+    """A result set is not what its name says."""
 
 
 class Store(Protocol):
@@ -63,7 +77,7 @@ class Store(Protocol):
         """
 
     def results(self, sha256: str) -> bytes | None:
-        """Return a result set; None if there is none. It may be wrong: callers compare its digest."""
+        """Return a result set; None if there is none. It may be wrong: see :func:`read_results`."""
 
     def result_sets(self) -> set[str]:
         """Return the digests of all result sets."""
@@ -71,9 +85,20 @@ class Store(Protocol):
     def add(self, new: NewEntry) -> Added:
         """Store an entry, and its result set unless that exists; return "exists" if the same entry is there already.
 
-        Raises ConflictError if another entry has its path, or its contract, month, run and attempt where the run is one
-        of CI (``source.run_id``). A reader sees the entry only with its result set, and whole or not at all.
+        Raises ConflictError if another entry has its path, or if the same CI run and attempt has already recorded this
+        contract in this month. A reader sees the entry only with its result set, and whole or not at all.
         """
 
     def delete_results(self, digests: Collection[str]) -> None:
         """Delete result sets."""
+
+
+def read_results(store: Store, sha256: str) -> bytes | None:
+    """Return a result set; None if there is none. Raises ChangedResultsError if it is not what its name says."""
+    data = store.results(sha256)
+    if data is not None and len(data) > bounds.RESULT_SET:
+        limit = mebibytes(bounds.RESULT_SET)
+        raise ChangedResultsError([f"{results_path(sha256)}: is larger than {limit}, the limit for a result set"])
+    if data is not None and hashlib.sha256(data).hexdigest() != sha256:
+        raise ChangedResultsError([f"{results_path(sha256)}: has another SHA-256 than its name says"])
+    return data

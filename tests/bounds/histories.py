@@ -8,13 +8,13 @@ from pathlib import Path
 
 from ragcontract.core.errors import InputError
 from ragcontract.history.branch import Branch
+from ragcontract.history.commit_state import CommitState, ContractState
 from ragcontract.history.commits import reachable_by_api
-from ragcontract.history.copying import Copied, copy
-from ragcontract.history.entry import NewEntry, Recorded, decode
+from ragcontract.history.contract_entries import entries_of
+from ragcontract.history.copy_and_prune import Copied, copy
+from ragcontract.history.entry import NewEntry, decode
+from ragcontract.history.entry_of_report import entry_of_report
 from ragcontract.history.folder import Folder
-from ragcontract.history.from_report import entry_of_report
-from ragcontract.history.past import Past
-from ragcontract.history.release_gate import ContractState, Release
 from tests.bounds.lab import Case, Cases, Lab
 from tests.builders import golden, run
 from tests.github.standin import Fault
@@ -118,7 +118,7 @@ def failing_queries(lab: Lab, number: int) -> bool:
     ids = [f"q{count:04}" for count in range(number)]
     ended = lab.check([golden(name, "doc") for name in ids], [run(name, "x") for name in ids], "", "--name", "docs")
     assert ended.code == 1
-    entry = entry_of_report(Path("report.json"), lambda _report: Recorded(), Folder("history")).entry
+    entry = entry_of_report(Path("report.json"), Folder("history"), {}).entry
     return entry.failed == ids
 
 
@@ -126,19 +126,19 @@ def entries(lab: Lab, number: int) -> bool:
     folder = Folder(str(lab.folder / "history"))
     for entry in runs(number):
         folder.add(entry)
-    return len([*Past(folder, "docs").entries()]) == number
+    return len([*entries_of(folder, "docs").newest_first()]) == number
 
 
 def described(_: Lab, size: int) -> bool:
     contract = "x" * (size - len(": fail"))
     state = ContractState(contract=contract, state="failure", why="fail")
-    return Release(commit="", contracts=[state]).description == f"{contract}: fail"
+    return CommitState(commit="", contracts=[state]).description == f"{contract}: fail"
 
 
 def shown_metrics(lab: Lab, number: int) -> bool:
     names = ["mrr_at_k", "recall_at_k", "precision_at_k", "ndcg_at_k", "map_at_k"][:number]
     lab.check((), (), json.dumps({"minimums": dict.fromkeys(names, 0.1)}), "--name", "docs")
-    Folder("history").add(entry_of_report(Path("report.json"), lambda _report: Recorded(), Folder("history")))
+    Folder("history").add(entry_of_report(Path("report.json"), Folder("history"), {}))
     return rag_contract("history", "show", "--history", "history").out.partition("\n")[0].count("@5") == number
 
 

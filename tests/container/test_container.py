@@ -22,7 +22,7 @@ from tests import scenarios
 from tests.container.base import base
 from tests.github.standin import GitHub, Sent
 from tests.golden_cases import CASES, copied
-from tests.history.in_action import entries, pull_request, push
+from tests.history.action_jobs import entries, pull_request, push
 from tests.needs import require
 from tests.runner import IMAGE, ROOT, InContainer, InProcess, Runner
 

@@ -9,7 +9,7 @@ import pytest
 from tests import scenarios
 from tests.builders import golden, run, write_jsonl
 from tests.github.standin import Fault, GitHub
-from tests.history.in_action import (
+from tests.history.action_jobs import (
     BRANCH,
     IN_BRANCH,
     QUERY,

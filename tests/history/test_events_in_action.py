@@ -7,7 +7,7 @@ import pytest
 
 from tests import scenarios
 from tests.github.standin import GitHub
-from tests.history.in_action import (
+from tests.history.action_jobs import (
     APP,
     BRANCH,
     IN_BRANCH,

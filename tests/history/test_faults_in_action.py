@@ -14,8 +14,7 @@ from ragcontract.history.branch import Branch
 from ragcontract.net.pacing import Timing
 from tests import scenarios
 from tests.github.standin import TOKEN, Fault, GitHub, Sent
-from tests.history.entries import runs
-from tests.history.in_action import (
+from tests.history.action_jobs import (
     BRANCH,
     COMMIT,
     IN_BRANCH,
@@ -28,6 +27,7 @@ from tests.history.in_action import (
     push,
     writes,
 )
+from tests.history.entries import runs
 from tests.needs import require
 from tests.runner import SHA, InProcess, Result
 

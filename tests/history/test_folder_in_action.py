@@ -8,7 +8,7 @@ import pytest
 
 from tests import scenarios
 from tests.github.standin import Fault, GitHub
-from tests.history.in_action import Job, is_of_history, messages, notes_of, pull_request, push, report_of
+from tests.history.action_jobs import Job, is_of_history, messages, notes_of, pull_request, push, report_of
 from tests.process import files_in
 from tests.runner import SHA, InProcess
 

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from ragcontract.core import bounds
+from ragcontract.history.choose_baseline import LAST_PASS, NoEntryFitsError, choose
 from ragcontract.history.commits import Commits
+from ragcontract.history.contract_entries import entries_of
 from ragcontract.history.folder import Folder
-from ragcontract.history.listing import query_history
-from ragcontract.history.past import LAST_PASS, NoEntryFitsError, Past, choose
+from ragcontract.history.show import query_history
 from tests.builders import golden, run, write_jsonl
 from tests.history.entries import FIRST, RUN, new_entry, results_of
 from tests.history.repository import git, without_ci
@@ -190,8 +191,8 @@ def test_of_many_large_entries_only_what_is_needed_is_held() -> None:
             path.write_text(json.dumps(fields))
         tracemalloc.start()
         with pytest.raises(NoEntryFitsError):
-            choose(Past(store, "docs"), LAST_PASS, "main", commits, None)
-        query_history(store, Past(store, "docs").entries(), "q1", 5)
+            choose(entries_of(store, "docs"), LAST_PASS, "main", commits, None)
+        query_history(store, entries_of(store, "docs").newest_first(), "q1", 5)
         highest = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return highest

@@ -13,7 +13,7 @@ import pytest
 
 from tests.builders import write_jsonl
 from tests.github.standin import TOKEN, GitHub
-from tests.history.in_action import BRANCH, IN_BRANCH, entries, is_of_history, messages, push
+from tests.history.action_jobs import BRANCH, IN_BRANCH, entries, is_of_history, messages, push
 from tests.judgment_files import judged_workspace, write_good_calibration, write_judgments_on
 from tests.needs import require
 from tests.process import files_in

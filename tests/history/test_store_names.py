@@ -4,7 +4,7 @@ import pytest
 
 from ragcontract.core.errors import InputError
 from ragcontract.history.folder import Folder
-from ragcontract.history.stores import BranchName, branch_named, open_store
+from ragcontract.history.open_store import BranchName, branch_named, open_store
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from ragcontract import memory, pipeline
 from ragcontract.cli.console import say, warn
-from ragcontract.cli.history_options import consulted, history_options, with_history
+from ragcontract.cli.history_options import history_named, history_options, with_history
 from ragcontract.cli.options import NO_ANSWERS, clock, find_files, opened, refuse_outputs, takes
 from ragcontract.contract.defaults import NAMES
 from ragcontract.core import bounds
@@ -94,18 +94,18 @@ def command(
     wanted = [(option, form, out) for option, form in options.items() if (out := reports[option])]
     source = Provenance(contract=encodable(name)) if name else None
     with replaced_on_error(wanted, inputs.all, clock(), source):
-        inputs, looked_up = with_history(inputs, consulted(history, branch, name))
+        inputs, facts = with_history(inputs, history_named(history, branch, name))
         inputs = find_files(inputs)
         refuse_outputs({option: out for option, _, out in wanted}, inputs.all, pages={"report_html"})
         if plugins:
             before_users_code()
             _replace(wanted, inputs.all, error_report([ENDED], 0, (), clock(), source))
         with opened(inputs, engine) as sources:
-            inputs = looked_up.with_baseline(sources) if looked_up else sources
+            inputs = facts.with_baseline(sources) if facts else sources
             inputs = replace(inputs, plugins=load_plugins(plugins), no_answers=no_answers)
             tests_all = bool(reports["report_html"])
             outcome = pipeline.check(inputs, now=clock(), detail=report_json_detail, source=source, tests_all=tests_all)
-    outcome = looked_up.noted(outcome) if looked_up else outcome
+    outcome = facts.add_to_report(outcome) if facts else outcome
     report = outcome.report
     warn(other_warnings(report))
     files = [out for _, _, out in wanted if not goes_to_stdout(out)]

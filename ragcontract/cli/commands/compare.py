@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ragcontract import pipeline
 from ragcontract.cli.console import progress_over, say, say_json, warn
-from ragcontract.cli.history_options import consulted, contract_option, history_options, is_entry, run_named
+from ragcontract.cli.history_options import contract_option, history_named, history_options, run_named
 from ragcontract.cli.options import clock, find_files, refuse_outputs, takes
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode
@@ -17,7 +17,7 @@ from ragcontract.decision.gate_report import named
 from ragcontract.decision.input_problems import input_problems
 from ragcontract.evaluation.aggregates import aggregate
 from ragcontract.evaluation.side import Side
-from ragcontract.evaluation.source import Inputs, Local
+from ragcontract.evaluation.source import Inputs, Local, is_entry
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.files.writing import goes_to_stdout, write_files
 from ragcontract.report import comparison, markdown, terminal
@@ -27,7 +27,7 @@ from ragcontract.report.terminal import without_colours
 from ragcontract.runs.readers import open_baseline
 
 if TYPE_CHECKING:
-    from ragcontract.history.consult import Consulted
+    from ragcontract.history.for_check import HistoryOfCheck
 
 Content = bytes | Iterable[bytes]
 
@@ -75,7 +75,7 @@ def command(
     inputs = find_files(named)
     refuse_outputs({"out": out} if out else {}, inputs.all, pages={"out"} if form == "html" else ())
     with progress_over([*inputs.golden, *runs]) as progress:
-        made = _compared(replace(inputs, progress=progress), consulted(history, branch, contract))
+        made = _compared(replace(inputs, progress=progress), history_named(history, branch, contract))
     warn(made.warnings)
     if out:
         write_files({out: FORMATS[form](made)})
@@ -91,7 +91,7 @@ def command(
     return ExitCode.PASS
 
 
-def _compared(inputs: Inputs, history: "Consulted | None") -> RunComparison:
+def _compared(inputs: Inputs, history: "HistoryOfCheck | None") -> RunComparison:
     """Read and score all runs; raises :class:`InputError` with the problems of all of them."""
     sources = [
         run_named(path, history) if is_entry(path) else Local(open_baseline([path], inputs.progress))

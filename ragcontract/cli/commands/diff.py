@@ -4,10 +4,10 @@ import click
 
 from ragcontract import pipeline
 from ragcontract.cli.console import say, say_json
-from ragcontract.cli.history_options import consulted, contract_option, history_options, with_history
+from ragcontract.cli.history_options import contract_option, history_named, history_options, with_history
 from ragcontract.cli.options import find_files, measure, takes
 from ragcontract.contract import defaults
-from ragcontract.core.errors import ExitCode
+from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.evaluation.source import Inputs
 from ragcontract.report import markdown, rank_changes, terminal
 from ragcontract.report.sections.changes import diff
@@ -28,10 +28,12 @@ def command(*, inputs: Inputs, history: str | None, branch: str | None, contract
 
     With a history, the baseline may be an entry of it, as --baseline history:last-pass.
     """
-    inputs, looked_up = with_history(inputs, consulted(history, branch, contract))
+    inputs, facts = with_history(inputs, history_named(history, branch, contract))
     inputs = find_files(inputs)
-    inputs = looked_up.with_baseline(inputs) if looked_up else inputs
+    inputs = facts.with_baseline(inputs) if facts else inputs
     if inputs.baseline is None:
+        if facts and facts.no_baseline:
+            raise InputError([f"there is nothing to compare with: {facts.no_baseline}"])
         pipeline.load(inputs)  # a contract without labels cannot have a baseline yet, and that is what to say
         raise click.UsageError(f"there is nothing to compare with: give --baseline, or have {defaults.BASELINE} here")
     report = measure(inputs)

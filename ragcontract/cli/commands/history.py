@@ -18,16 +18,15 @@ from ragcontract.core.numbers import count
 from ragcontract.core.safe_text import visible
 from ragcontract.files.writing import goes_to_stdout, write_files
 from ragcontract.github.context import GitHubError
-from ragcontract.history.consult import past_of
-from ragcontract.history.copying import copy, prune
+from ragcontract.history.choose_baseline import document_of, entry_named
+from ragcontract.history.commit_state import CommitState, commit_state
+from ragcontract.history.contract_entries import contract_in_message, entries_of
+from ragcontract.history.copy_and_prune import copy, prune
 from ragcontract.history.entry import Entry
-from ragcontract.history.from_report import entry_of_report, files_of
+from ragcontract.history.entry_of_report import entry_of_report
 from ragcontract.history.interface import Store
-from ragcontract.history.listing import Listing, one_run, query_history, query_runs, runs
-from ragcontract.history.origin import origin_of
-from ragcontract.history.past import Past, document_of, entry_named, named
-from ragcontract.history.release_gate import Release, release
-from ragcontract.history.stores import client_for, open_store, repository_here
+from ragcontract.history.open_store import client_for, open_store, repository_here
+from ragcontract.history.show import Listing, one_run, query_history, query_runs, runs
 from ragcontract.report import terminal
 from ragcontract.report.blocks import Block
 
@@ -66,15 +65,16 @@ def add(
     store = _store(history)
     new = entry_of_report(
         Path(report),
-        lambda judged: origin_of(os.environ, Path(), [report, *files_of(judged)], branch),
         store,
+        os.environ,
+        branch=branch,
         accepted=accepted,
         private=no_answers,
         plugins=load_plugins(plugins),
     )
     if new.entry.no_results:
         warn([f"{new.path}: cannot be a baseline, because it has no result set: {new.entry.no_results}"])
-    done = {"added": "recorded", "exists": "is there already:"}[store.add(new)]
+    done = {"added": "recorded", "exists": "already recorded:"}[store.add(new)]
     say(f"{done} {new.path}\n")
     return ExitCode.PASS
 
@@ -105,32 +105,34 @@ def show(
 ) -> int:
     """Show the recorded runs, newest first.
 
-    REF is last, last-pass, a commit, or the id of an entry; then only this run is shown.
+    With REF (last, last-pass, a commit, or the id of an entry), show only that run.
     """
     if baseline_out and not ref:
         raise click.UsageError("--baseline-out needs REF, the run to write")
     store = _store(history)
-    past = past_of(store, contract)
+    entries = entries_of(store, contract)
     if ref:
-        _show_run(entry_named(past, ref, branch), past, form, baseline_out)
+        _show_run(entry_named(entries, ref, branch), store, form, baseline_out)
         return ExitCode.PASS
-    wanted = past.branch(branch)
-    entries = (entry for entry in past.entries() if entry.source.branch == wanted)
+    wanted = entries.branch(branch)
+    of_branch = (entry for entry in entries.newest_first() if entry.source.branch == wanted)
     if query is not None:
-        of_query = query_history(store, entries, query, last)
-        _print(Listing(contract=past.contract, branch=wanted, query=of_query), query_runs(of_query), form)
-    elif newest := [*islice(entries, last)]:
-        _print(Listing(contract=past.contract, branch=wanted, entries=newest), runs(newest, metric), form)
+        of_query = query_history(store, of_branch, query, last)
+        _print(Listing(contract=entries.contract, branch=wanted, query=of_query), query_runs(of_query), form)
+    elif newest := [*islice(of_branch, last)]:
+        _print(Listing(contract=entries.contract, branch=wanted, entries=newest), runs(newest, metric), form)
     else:
-        raise InputError([f"{store.name}: has no entries of {named(past.contract)}", *past.warnings()])
-    warn([*past.warnings()])
+        raise InputError(
+            [f"{store.name}: has no entries for {contract_in_message(entries.contract)}", *entries.warnings()]
+        )
+    warn([*entries.warnings()])
     return ExitCode.PASS
 
 
-def _show_run(entry: Entry, past: Past, form: str, baseline_out: str | None) -> None:
+def _show_run(entry: Entry, store: Store, form: str, baseline_out: str | None) -> None:
     if baseline_out:
         refuse_outputs({"baseline_out": baseline_out}, [])
-        write_files({baseline_out: document_of(past.store, entry)})
+        write_files({baseline_out: document_of(store, entry)})
     if baseline_out is None or not goes_to_stdout(baseline_out):
         _print(entry, one_run(entry), form)
 
@@ -160,7 +162,7 @@ def gate(*, commit: str, history: str | None, contracts: Sequence[str], status: 
     Exits 0 if the newest run of every contract at this very commit passed, 1 if a run did not, 2 if a contract has no
     run there. A run that a label accepted did not pass, and one of changed files does not count.
     """
-    outcome = release(_store(history), commit, contracts, clock())
+    outcome = commit_state(_store(history), commit, contracts, clock())
     if form == "json":
         say_json(msgspec.json.format(msgspec.json.encode(outcome), indent=2).decode() + "\n")
     else:
@@ -171,7 +173,7 @@ def gate(*, commit: str, history: str | None, contracts: Sequence[str], status: 
     return outcome.exit_code
 
 
-def _set_status(outcome: Release, environ: Mapping[str, str]) -> None:
+def _set_status(outcome: CommitState, environ: Mapping[str, str]) -> None:
     """Set the commit's status on GitHub; a failure is a warning, because the exit code says the same."""
     try:
         client = client_for(environ, repository_here(environ), seconds=bounds.TIMEOUT_DEFAULT)
@@ -189,7 +191,7 @@ def _set_status(outcome: Release, environ: Mapping[str, str]) -> None:
 def copy_entries(*, source: str, target: str) -> int:
     """Copy the entries and result sets that another history lacks.
 
-    FROM and TO are named as for --history.
+    FROM and TO take the same values as --history.
     """
     copied = copy(_store(source), _store(target))
     warn(copied.warnings)
@@ -213,7 +215,7 @@ def prune_results(*, history: str | None, keep_results: int) -> int:
     All entries stay. A run without a result set is still shown, but cannot be a baseline.
     """
     store = _store(history)
-    say(f"deleted {count(prune(store, keep_results), 'result set')} of {visible(store.name)}\n")
+    say(f"deleted {count(prune(store, keep_results), 'result set')} from {visible(store.name)}\n")
     return ExitCode.PASS
 
 

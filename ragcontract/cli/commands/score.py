@@ -4,10 +4,10 @@ import click
 from msgspec.structs import replace
 
 from ragcontract.cli.console import say, say_json
-from ragcontract.cli.history_options import consulted, contract_option, history_options, is_entry, run_named
+from ragcontract.cli.history_options import contract_option, history_named, history_options, run_named
 from ragcontract.cli.options import find_files, measure, takes
 from ragcontract.core.errors import ExitCode
-from ragcontract.evaluation.source import Inputs
+from ragcontract.evaluation.source import Inputs, is_entry
 from ragcontract.report import json_report, terminal
 
 
@@ -29,7 +29,7 @@ def command(
     if entries := [path for path in inputs.paths("run") if is_entry(path)]:
         if len(inputs.paths("run")) > 1:
             raise click.UsageError(f"{entries[0]} is a run by itself; name no other --run beside it")
-        inputs = replace(inputs, run=run_named(entries[0], consulted(history, branch, contract)))
+        inputs = replace(inputs, run=run_named(entries[0], history_named(history, branch, contract)))
     report = measure(inputs, engine)
     if form == "json":
         say_json(json_report.render_score(report))

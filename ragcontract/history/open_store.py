@@ -77,7 +77,9 @@ def branch_named(name: str) -> BranchName:
     if not _REPOSITORY.fullmatch(repository):
         raise InputError([f"{name}: {repository!r} is not a repository; expected github: or github:owner/name@branch"])
     if at and not is_branch_name(branch):
-        raise InputError([f"{name}: {branch!r} cannot be a branch with a history; expected github:owner/name@branch"])
+        raise InputError(
+            [f"{name}: {branch!r} is not a valid name for a history branch; expected github:owner/name@branch"]
+        )
     return BranchName(repository=repository, branch=branch or HISTORY_BRANCH)
 
 
@@ -116,7 +118,8 @@ def repository_here(environ: Mapping[str, str], folder: Path = Path()) -> str:
     match = re.search(r"github\.com[:/]([^/]+/[^/]+?)(?:\.git)?/?$", remote)
     repository = environ.get("GITHUB_REPOSITORY") or (match[1] if match else "")
     if not _REPOSITORY.fullmatch(repository):
-        raise InputError(["github: does not say which repository is meant, nor does git; use github:owner/name"])
+        neither = "neither GITHUB_REPOSITORY nor the git remote names one"
+        raise InputError([f"github: cannot find the repository: {neither}; use github:owner/name"])
     return repository
 
 

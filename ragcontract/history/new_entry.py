@@ -23,7 +23,7 @@ from ragcontract.history.entry import (
     EntryMetric,
     GoldenDigests,
     NewEntry,
-    Recorded,
+    Origin,
     ResultsFile,
     encode,
     new_id,
@@ -41,7 +41,7 @@ TOO_LARGE = f"it would be larger than {mebibytes(bounds.RESULT_SET)}"
 def new_entry(
     report: Report,
     evaluation: Evaluation,
-    origin: Recorded,
+    origin: Origin,
     *,
     report_sha256: str,
     accepted: bool = False,
@@ -70,7 +70,7 @@ def new_entry(
         summary=report.summary_line,
         inputs=_inputs(report),
         metrics=_metrics(report),
-        gates=_gates(report),
+        gates=[msgspec.convert(msgspec.to_builtins(gate), EntryGate) for gate in report.gates],
         broken=EntryBroken(queries=report.broken.queries, new=report.broken.new, in_baseline=report.broken.in_baseline),
         failed=[query.id for query in report.queries if query.status == "fail"][: bounds.ENTRY_FAILED],
         tolerated=[query.id for query in report.queries if query.status not in {"pass", "fail"}][: bounds.ENTRY_FAILED],
@@ -164,32 +164,7 @@ def _digests(files: Sequence[SourceFile]) -> list[str]:
 
 def _metrics(report: Report) -> dict[str, EntryMetric]:
     return {
-        key: EntryMetric(
-            label=metric.label,
-            value=metric.current,
-            k=metric.k,
-            better=metric.better,
-            scale=metric.scale,
-            status=metric.status,
-        )
+        key: msgspec.convert(msgspec.to_builtins(metric) | {"value": metric.current}, EntryMetric)
         for key, metric in report.metrics.items()
         if metric.diagnostic is UNSET
     }
-
-
-def _gates(report: Report) -> list[EntryGate]:
-    return [
-        EntryGate(
-            id=gate.id,
-            metric=gate.metric,
-            kind=gate.kind_in_json,
-            tag=gate.tag,
-            limit=gate.limit,
-            observed=gate.observed,
-            now=gate.now,
-            before=gate.before,
-            status=gate.status,
-            waived=gate.waived,
-        )
-        for gate in report.gates
-    ]

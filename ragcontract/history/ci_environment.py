@@ -7,9 +7,8 @@ from pathlib import Path
 from ragcontract.core import bounds
 from ragcontract.core.safe_text import encodable
 from ragcontract.files.git import branch_of, commit_of
-from ragcontract.history.commits import Commits, reachable_by_git
-from ragcontract.history.entry import Recorded, is_commit
-from ragcontract.history.lookup import Here
+from ragcontract.history.commits import CheckContext, Commits, reachable_by_git
+from ragcontract.history.entry import Origin, is_commit
 
 # Variables of CI systems: GitHub Actions, GitLab, Jenkins. The first that is set counts.
 COMMIT = ("GITHUB_SHA", "CI_COMMIT_SHA", "GIT_COMMIT")
@@ -24,7 +23,7 @@ REMOTE = "origin/"  # as Jenkins writes a branch
 
 def origin_of(
     environ: Mapping[str, str], folder: Path, outputs: Sequence[str] = (), branch: str | None = None
-) -> Recorded:
+) -> Origin:
     """Return the origin of a check that ran in a folder; ``branch`` is the one that a user named.
 
     Changes of ``outputs``, such as the run, do not make a commit dirty.
@@ -36,7 +35,7 @@ def origin_of(
     server = encodable(environ.get("GITHUB_SERVER_URL", "https://github.com"))
     url = f"{server}/{repository}/actions/runs/{run_id}" if run_id else _first(environ, URL)
     named = encodable(branch) if branch else _first(environ, BRANCH) or branch_of(folder)
-    return Recorded(
+    return Origin(
         repository=repository,
         commit=sha if sha and is_commit(sha) else commit.sha if commit else None,
         branch=None if named is None else named.removeprefix(REMOTE),
@@ -48,7 +47,7 @@ def origin_of(
     )
 
 
-def here(environ: Mapping[str, str], folder: Path, branch: str | None) -> Here:
+def check_context(environ: Mapping[str, str], folder: Path, branch: str | None) -> CheckContext:
     """Return the check that asks a history, with the commits that git knows; ``branch`` is one that a user named."""
     base = _first(environ, BASE)
     merge_queue = environ.get("GITHUB_EVENT_NAME") == "merge_group"
@@ -56,13 +55,12 @@ def here(environ: Mapping[str, str], folder: Path, branch: str | None) -> Here:
     merged = environ.get("GITHUB_EVENT_NAME") in PULL_REQUESTS
 
     def tip(commits: Commits) -> str | None:
-        parents = commits.parents.get(commits.newest, ())
-        if merged and len(parents) > 1:  # GitHub's merge of the base branch, which is the first parent, and the change
-            return parents[0]
+        if merged and commits.base_of_merge:
+            return commits.base_of_merge
         own = _first(environ, BRANCH) or branch_of(folder)
         return commits.newest if wanted is None or (own or "").removeprefix(REMOTE) == wanted else None
 
-    return Here(
+    return CheckContext(
         branch=wanted,
         is_pull_request=bool(base) or merge_queue,
         run_id=_number(environ.get("GITHUB_RUN_ID", "")) if environ.get("GITHUB_ACTIONS") == "true" else None,

@@ -4,15 +4,13 @@ What is copied is checked first, because anybody may have written into a store: 
 left out, with a warning. Entries are copied byte by byte, so that their digests stay what they are.
 """
 
-import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from msgspec import Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.core.numbers import mebibytes
 from ragcontract.core.safe_text import shorten
 from ragcontract.history.entry import (
     Entry,
@@ -21,15 +19,8 @@ from ragcontract.history.entry import (
     OtherVersionError,
     decode,
     entry_path,
-    results_path,
 )
-from ragcontract.history.interface import ConflictError, Store
-
-Progress = Callable[[int, int], object]  # how many entries are done, and of how many
-
-
-def _no_progress(_done: int, _all: int) -> None:
-    """Do nothing; for output that is not a terminal."""
+from ragcontract.history.interface import ChangedResultsError, ConflictError, Store, read_results
 
 
 class Copied(Struct, frozen=True, kw_only=True):
@@ -43,20 +34,16 @@ class Copied(Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...]  # about what is left out; the first ``bounds.PROBLEMS``, and a count of the others
 
 
-def copy(source: Store, target: Store, progress: Progress = _no_progress) -> Copied:
+def copy(source: Store, target: Store) -> Copied:
     """Copy the entries and result sets that the target lacks.
 
     May be stopped and repeated. Raises InputError if a store cannot be used.
     """
     copying = _Copying(source, target)
-    names = {contract: source.ids(contract, source.months(contract)) for contract in source.contracts()}
-    done, total = 0, sum(map(len, names.values()))
-    for contract, ids in names.items():
-        oldest_first = ids[::-1]  # as they were recorded: a copy that was stopped has no gaps
+    for contract in source.contracts():
+        oldest_first = source.ids(contract, source.months(contract))[::-1]  # a copy that was stopped has no gaps
         for batch in _batches(oldest_first):
             copying.copy(contract, batch)
-            done += len(batch)
-            progress(done, total)
     return copying.copied()
 
 
@@ -66,8 +53,6 @@ def prune(store: Store, keep: int) -> int:
     Raises InputError, before anything is deleted, if one of these entries cannot be read, because it may need any of
     them. Nothing should be recorded in a folder meanwhile: an entry may have the results of one that is just deleted.
     """
-    if keep < 1:
-        raise InputError([f"{store.name}: expected at least 1 entry whose results are kept, found {keep}"])
     superfluous = store.result_sets()  # looked up first, so that those of later entries stay
     for contract in store.contracts() if superfluous else []:
         for batch in _batches(islice(_newest(store, contract), keep)):
@@ -93,7 +78,7 @@ def _needed(contract: str, entry_id: EntryId, content: bytes | None) -> Entry:
     try:
         return decode(content, path)
     except OtherVersionError as error:
-        reason = f"{path}: is of a version that this rag-contract does not know; use a newer one"
+        reason = f"{path}: was written by a newer rag-contract; use that one"
         raise InputError([f"{reason}; no result set is deleted"]) from error
     except InputError as error:
         raise InputError([f"{error}; no result set is deleted, because it may need any"]) from error
@@ -123,7 +108,7 @@ class _Copying:
         """Copy some entries of a contract."""
         new = [entry for entry in ids if (contract, entry.id) not in self._present]
         self._counts["present"] += len(ids) - len(new)
-        # An entry that the target has may have lost its result set there. While none is missing, none is looked for.
+        # An entry that the target has may have lost its result set there. If none is missing, skip the search.
         wanted = ids if self._missing else new
         contents = self._source.read(contract, wanted)
         for entry_id in wanted:
@@ -160,18 +145,12 @@ class _Copying:
         if entry.results is None or entry.results.sha256 not in self._missing:
             return None
         sha256 = entry.results.sha256
-        results = self._source.results(sha256)
-        if results is None:
+        try:
+            return read_results(self._source, sha256)
+        except ChangedResultsError as error:
+            self._leave_out(str(error))
+            self._missing.discard(sha256)
             return None
-        if len(results) > bounds.RESULT_SET:
-            limit = mebibytes(bounds.RESULT_SET)
-            self._leave_out(f"{results_path(sha256)}: is larger than {limit}, the limit for a result set")
-        elif hashlib.sha256(results).hexdigest() != sha256:
-            self._leave_out(f"{results_path(sha256)}: has another SHA-256 than its name says")
-        else:
-            return results
-        self._missing.discard(sha256)
-        return None
 
     def _leave_out(self, reason: str) -> None:
         self._counts["faulty"] += 1
@@ -184,6 +163,6 @@ class _Copying:
         if more := self._counts["faulty"] - len(warnings):
             warnings.append(f"… and {more:,} more files that were not copied")
         if count := self._counts["other_versions"]:
-            entries = "1 entry is" if count == 1 else f"{count:,} entries are"
-            warnings.append(f"{entries} of a version that this rag-contract does not know, and not copied")
+            entries = "1 entry was" if count == 1 else f"{count:,} entries were"
+            warnings.append(f"{entries} written by a newer rag-contract, and not copied")
         return Copied(warnings=tuple(warnings), **self._counts)

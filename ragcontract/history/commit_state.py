@@ -1,6 +1,5 @@
 """Says whether a commit passed: the newest run of each contract at this very commit."""
 
-import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Literal
@@ -10,9 +9,9 @@ from msgspec import Struct
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.safe_text import clipped, visible
-from ragcontract.history.entry import NO_COMMIT, Entry, EntryId
+from ragcontract.history.contract_entries import ContractEntries, entries_of
+from ragcontract.history.entry import NO_COMMIT, SHORT_COMMIT, Entry, EntryId, is_commit_start, short_commit
 from ragcontract.history.interface import Store
-from ragcontract.history.past import SHORT, Past, passed, state_of
 
 RECENT = timedelta(days=90)  # a contract with a newer entry must have passed, unless contracts are named
 Outcome = Literal["success", "failure", "error"]  # as GitHub names the states of a commit
@@ -22,7 +21,6 @@ EXIT_CODES: dict[Outcome, ExitCode] = {
     "error": ExitCode.UNUSABLE_INPUT,
 }
 WORST_FIRST: tuple[Outcome, ...] = ("error", "failure", "success")
-_COMMIT = re.compile(rf"[0-9a-f]{{{SHORT},64}}")
 
 
 class ContractState(Struct, frozen=True, kw_only=True):
@@ -34,7 +32,7 @@ class ContractState(Struct, frozen=True, kw_only=True):
     entry: Entry | None = None
 
 
-class Release(Struct, frozen=True, kw_only=True):
+class CommitState(Struct, frozen=True, kw_only=True):
     """What became of all contracts at a commit."""
 
     commit: str  # in full, if an entry says it
@@ -56,24 +54,26 @@ class Release(Struct, frozen=True, kw_only=True):
         return clipped("; ".join(texts), bounds.STATUS_DESCRIPTION)
 
 
-def release(store: Store, commit: str, contracts: Sequence[str], now: datetime) -> Release:
+def commit_state(store: Store, commit: str, contracts: Sequence[str], now: datetime) -> CommitState:
     """Return what became of the named contracts at a commit, by default of all with entries of the last 90 days.
 
     Raises :class:`InputError` if ``commit`` is no commit or the beginning of several, or if there is no contract.
     """
-    if not _COMMIT.fullmatch(commit):
-        raise InputError([f"{visible(commit)}: is not a commit; give at least {SHORT} of its hexadecimal digits"])
-    pasts = [Past(store, name) for name in dict.fromkeys(contracts)]
-    pasts = pasts or [Past(store, folder, named=False) for folder in _recent(store, now)]
-    if not pasts:
-        nothing = f"no contract has an entry of the last {RECENT.days} days"
+    if not is_commit_start(commit):
+        raise InputError(
+            [f"{visible(commit)}: is not a commit; give at least {SHORT_COMMIT} of its hexadecimal digits"]
+        )
+    named = [entries_of(store, name) for name in dict.fromkeys(contracts)]
+    judged = named or [ContractEntries(store, folder) for folder in _recent(store, now)]
+    if not judged:
+        nothing = f"no contract has an entry from the last {RECENT.days} days"
         raise InputError([f"{store.name}: {nothing}; name one with --contract"])
-    states = [_state(past, commit) for past in pasts]
+    states = [_state(entries, commit) for entries in judged]
     commits = {each.entry.source.commit for each in states if each.entry}
     if len(commits) > 1:
         listed = " and ".join(sorted(str(sha)[: len(NO_COMMIT)] for sha in commits))
-        raise InputError([f"{commit}: several commits begin so ({listed}); give more digits"])
-    return Release(commit=next(iter(commits), None) or commit, contracts=states)
+        raise InputError([f"{commit}: matches several commits ({listed}); give more digits"])
+    return CommitState(commit=next(iter(commits), None) or commit, contracts=states)
 
 
 def _recent(store: Store, now: datetime) -> Iterator[str]:
@@ -86,21 +86,20 @@ def _recent(store: Store, now: datetime) -> Iterator[str]:
             yield contract
 
 
-def _state(past: Past, commit: str) -> ContractState:
-    ids = [entry_id for entry_id in past.ids() if _may_be_of(entry_id, commit)]
+def _state(entries: ContractEntries, commit: str) -> ContractState:
+    ids = [entry_id for entry_id in entries.ids() if _may_be_of(entry_id, commit)]
     ids.sort(key=lambda entry_id: (entry_id.run_id, entry_id.id), reverse=True)
-    entry = next((entry for entry in past.read(ids) if (entry.source.commit or "").startswith(commit)), None)
-    if unread := [*past.skipped, *past.faulty]:
-        return ContractState(contract=past.contract, state="error", why=f"an entry cannot be read ({unread[0]})")
+    entry = next((entry for entry in entries.read(ids) if (entry.source.commit or "").startswith(commit)), None)
+    if unread := [*entries.skipped, *entries.faulty]:
+        return ContractState(contract=entries.contract, state="error", why=f"an entry cannot be read ({unread[0]})")
     if entry is None:
-        newest = next(past.entries(), None)
-        where = f"; the newest is {newest.id}" if newest else ""
-        return ContractState(contract=past.contract, state="error", why=f"no entry at {commit[:SHORT]}{where}")
+        where = f"; the newest is {entries.newest[0].id}" if entries.newest else ""
+        return ContractState(contract=entries.contract, state="error", why=f"no entry at {short_commit(commit)}{where}")
     if entry.source.dirty:
-        why = f"no entry at {commit[:SHORT]} but one of changed files, {entry.id}"
-        return ContractState(contract=past.contract, state="error", why=why, entry=entry)
-    state: Outcome = "success" if passed(entry) else "failure"
-    return ContractState(contract=past.contract, state=state, why=state_of(entry), entry=entry)
+        why = f"the only entry at {short_commit(commit)} ({entry.id}) is from a dirty working tree"
+        return ContractState(contract=entries.contract, state="error", why=why, entry=entry)
+    state: Outcome = "success" if entry.passed else "failure"
+    return ContractState(contract=entries.contract, state=state, why=entry.state, entry=entry)
 
 
 def _may_be_of(entry_id: EntryId, commit: str) -> bool:

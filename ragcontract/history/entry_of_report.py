@@ -2,7 +2,7 @@
 
 import hashlib
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
@@ -14,28 +14,40 @@ from ragcontract import pipeline
 from ragcontract.core.errors import InputError
 from ragcontract.core.rule import Plugin
 from ragcontract.core.run import SourceFile
-from ragcontract.evaluation.source import ENTRY, Inputs, Local
-from ragcontract.history.entry import NO_TIME, EntryId, NewEntry, Recorded, is_time
+from ragcontract.evaluation.source import Inputs, Local, entry_ref, is_entry
+from ragcontract.history.choose_baseline import Chosen, document_of
+from ragcontract.history.ci_environment import origin_of
+from ragcontract.history.contract_entries import entries_of
+from ragcontract.history.entry import NO_TIME, EntryId, NewEntry, is_time
+from ragcontract.history.for_check import EntryRows
 from ragcontract.history.interface import Store
-from ragcontract.history.lookup import EntryRows
-from ragcontract.history.past import Chosen, Past, document_of
-from ragcontract.history.recorder import new_entry, refuse_part
+from ragcontract.history.new_entry import new_entry, refuse_part
 from ragcontract.report.json_report import read
 from ragcontract.report.record import ErrorReport, Report
 
 DIGEST_START = 8  # of a digest in a message
 
 
+class Files(Protocol):
+    """An input in a report."""
+
+    @property
+    def files(self) -> list[SourceFile]: ...
+
+
 def entry_of_report(
     path: Path,
-    origin: Callable[[Report], Recorded],
     store: Store,
+    environ: Mapping[str, str],
     *,
+    branch: str | None = None,
     accepted: bool = False,
     private: bool = False,
     plugins: Mapping[str, Plugin] = {},
 ) -> NewEntry:
-    """Return the entry of the check whose report is at ``path``; ``origin`` says where that check ran.
+    """Return the entry of the check whose report is at ``path``.
+
+    ``environ`` and ``branch`` say where that check ran.
 
     Raises :class:`InputError` if the report has no verdict, or is of a part of the contract, or if a file that it names
     has changed since.
@@ -58,9 +70,8 @@ def entry_of_report(
         again = f"its files give the verdict {outcome.report.verdict} now"
         raise InputError([f"{path}: says {report.verdict}, and {again}; run check again"])
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    return new_entry(
-        report, outcome.evaluation, origin(report), report_sha256=digest, accepted=accepted, private=private
-    )
+    origin = origin_of(environ, Path(), [str(path), *_files_of_run(report)], branch)
+    return new_entry(report, outcome.evaluation, origin, report_sha256=digest, accepted=accepted, private=private)
 
 
 def _changed(report: Report) -> Iterator[str]:
@@ -70,7 +81,7 @@ def _changed(report: Report) -> Iterator[str]:
     is a pipe or a device, which could block.
     """
     for file in _files(report):
-        if file.path.startswith(ENTRY):
+        if is_entry(file.path):
             continue
         if not file.sha256:
             yield f"{file.path} has no sha256 there, so it is not known whether it has changed since the check"
@@ -98,7 +109,7 @@ def _files(report: Report) -> list[SourceFile]:
     return [file for part in parts if part for file in part.files]
 
 
-def files_of(report: Report) -> list[str]:
+def _files_of_run(report: Report) -> list[str]:
     """Return the files that an application or a judge wrote, which may change with every check."""
     inputs = report.inputs
     return [file.path for part in (inputs.run, inputs.scores, inputs.judgments) if part for file in part.files]
@@ -130,15 +141,9 @@ def _inputs(report: Report, store: Store) -> Inputs:
 
 def _entry(name: str, report: Report, store: Store) -> Chosen:
     """Return the entry that was the baseline of a check, by its id."""
-    past, entry_id = Past(store, report.contract), EntryId.of(name)
-    entry = next(past.read([entry_id]), None) if entry_id else None
+    entries, entry_id = entries_of(store, report.contract), EntryId.of(name)
+    entry = next(entries.read([entry_id]), None) if entry_id else None
     if entry is None:
-        raise InputError([*past.faulty, f"{ENTRY}{name}: was the baseline of the check, and is not in {store.name}"])
+        gone = f"{entry_ref(name)}: was the baseline of the check, and is not in {store.name}"
+        raise InputError([*entries.faulty, gone])
     return Chosen(entry=entry, named=name, document=document_of(store, entry))
-
-
-class Files(Protocol):
-    """An input in a report."""
-
-    @property
-    def files(self) -> list[SourceFile]: ...

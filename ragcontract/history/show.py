@@ -1,6 +1,5 @@
 """What ``history show`` prints: the runs of a contract, one run, or the runs of one query."""
 
-import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, TypeAlias
 
@@ -10,17 +9,15 @@ from msgspec.structs import replace
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.core.ids import as_id
+from ragcontract.core.ids import Id, as_id
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.numbers import count, fixed, more, sparkline
 from ragcontract.core.phrase import Name
 from ragcontract.core.safe_text import encodable, shorten
 from ragcontract.files.json_lines import UNDECODABLE
-from ragcontract.history.entry import NO_COMMIT, Entry
-from ragcontract.history.interface import Store
-from ragcontract.history.past import SHORT, state_of
+from ragcontract.history.entry import Entry, short_commit
+from ragcontract.history.interface import ChangedResultsError, Store, read_results
 from ragcontract.report.blocks import Block, Items, Note, Parts, Table, Text, between
-from ragcontract.runs.baseline_file import BaselineQuery
 
 DIGITS = 3  # of a mean
 MINUTE = len("2026-11-21T20:30")
@@ -64,9 +61,9 @@ def runs(entries: Sequence[Entry], metric: str | None) -> list[Block]:
     rows: list[list[Parts]] = [
         [
             entry.created_at[:MINUTE].replace("T", " "),
-            short_commit(entry),
-            Text(state_of(entry), "line"),
-            *(_mean(entry, key) for key in keys),
+            short_commit(entry.source.commit),
+            Text(entry.state, "line"),
+            *(fixed(_value(entry, key), DIGITS) for key in keys),
             f"{entry.broken.queries:,}",
         ]
         for entry in entries
@@ -83,7 +80,7 @@ def one_run(entry: Entry) -> list[Block]:
         (Name(entry.id), f"  {entry.created_at}"),
         between(", ", [("commit ", Name(source.commit or "not known")), *where]),
         _line_of(entry.summary),
-        ("verdict: ", Text(state_of(entry), "line")),
+        ("verdict: ", Text(entry.state, "line")),
         *([("run: ", _line_of(source.run_url))] if source.run_url else []),
         *([("no result set: ", _line_of(entry.no_results))] if entry.no_results else []),
     ]
@@ -104,11 +101,6 @@ def _failed(entry: Entry) -> Iterator[Block]:
             yield Note((f"{title}: ", listed, more(len(ids), bounds.ROWS, form=" and {}")))
 
 
-def short_commit(entry: Entry) -> str:
-    """Return the first digits of an entry's commit."""
-    return (entry.source.commit or NO_COMMIT)[:SHORT]
-
-
 def _keys(entries: Sequence[Entry], metric: str | None) -> list[str]:
     """Return the metrics to show: the wanted one, or else those with a limit in the newest run, or else its first."""
     known = {key: each for entry in reversed(entries) for key, each in entry.metrics.items()}
@@ -127,10 +119,6 @@ def _label(entries: Sequence[Entry], key: str) -> str:
 
 def _value(entry: Entry, key: str) -> float | None:
     return entry.metrics[key].value if key in entry.metrics else None
-
-
-def _mean(entry: Entry, key: str) -> str:
-    return fixed(_value(entry, key), DIGITS)
 
 
 def _line(entries: Sequence[Entry], key: str) -> str:
@@ -174,6 +162,13 @@ def _without_ranks(run: QueryRun) -> QueryRun:
     return replace(run, ranks=None, status="pass" if run.status == ABSENT else run.status)
 
 
+class _Ranked(Struct, gc=False):
+    """A query of a result set, as far as it is shown."""
+
+    id: Id
+    ranks: dict[str, int | None]
+
+
 ABSENT: Literal["absent"] = "absent"
 _InResults: TypeAlias = dict[str, int | None] | Literal["absent"] | None
 
@@ -204,23 +199,22 @@ class _Ranks:
             return None
         digest = entry.results.sha256
         if digest not in self._known:
-            self._known[digest] = self._found(digest, self._store.results(digest))
+            self._known[digest] = self._ranks_in(digest)
         return self._known[digest]
 
-    def _found(self, digest: str, data: bytes | None) -> "_InResults":
+    def _ranks_in(self, digest: str) -> "_InResults":
         """Return the ranks of the query in a result set, or that it is absent; None if that is gone or was changed."""
-        if data is None or hashlib.sha256(data).hexdigest() != digest:
+        try:
+            data = read_results(self._store, digest)
+        except ChangedResultsError:
             return None
-        start = b'{"id":' + msgspec.json.encode(self._query_id)
-        for line in data.split(b"\n"):
-            if line.startswith(start) or (self._query_id.isdecimal() and line.startswith(b'{"id":')):
-                try:
-                    query = msgspec.json.decode(line, type=BaselineQuery)
-                except UNDECODABLE:
-                    continue
-                if as_id(query.id) == self._query_id:
-                    return query.ranks
-        return ABSENT
+        if data is None:
+            return None
+        try:
+            queries = msgspec.json.Decoder(_Ranked).decode_lines(data)
+        except UNDECODABLE:
+            return None
+        return next((query.ranks for query in queries if as_id(query.id) == self._query_id), ABSENT)
 
 
 def query_runs(history: QueryHistory) -> list[Block]:
@@ -228,7 +222,7 @@ def query_runs(history: QueryHistory) -> list[Block]:
     rows: list[list[Parts]] = [
         [
             run.created_at[:MINUTE].replace("T", " "),
-            (run.commit or NO_COMMIT)[:SHORT],
+            short_commit(run.commit),
             run.status,
             between(", ", ((Name(doc_id), f" {rank or 'missing'}") for doc_id, rank in (run.ranks or {}).items())),
         ]
@@ -249,4 +243,4 @@ def _when(history: QueryHistory) -> Parts:
 
 
 def _at(run: QueryRun) -> str:
-    return f"{(run.commit or NO_COMMIT)[:SHORT]} ({run.created_at[:10]})"
+    return f"{short_commit(run.commit)} ({run.created_at[:10]})"

@@ -1,0 +1,181 @@
+"""What a check takes from a history: its baseline, and since when broken queries are broken on the branch."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
+from ragcontract.core.numbers import count, more
+from ragcontract.core.run import RunRow
+from ragcontract.evaluation.source import ENTRY_PREFIX, Inputs, Local, entry_ref
+from ragcontract.history.choose_baseline import LAST, LAST_PASS, Chosen, NoEntryFitsError, choose
+from ragcontract.history.ci_environment import check_context
+from ragcontract.history.commits import CheckContext, Commits
+from ragcontract.history.contract_entries import ContractEntries, contract_in_message, entries_of
+from ragcontract.history.entry import NO_COMMIT, Entry
+from ragcontract.history.interface import Store
+from ragcontract.history.open_store import NoTokenError, open_store
+from ragcontract.pipeline import Outcome
+from ragcontract.report.history_report import BrokenSince, HistoryBaseline, HistoryReport
+from ragcontract.report.record import QueryReport
+from ragcontract.runs.baseline_file import StoredEvent, document_events
+
+
+class EntryRows(Struct, frozen=True, kw_only=True):
+    """The run of an entry, which is read as a stored baseline."""
+
+    chosen: Chosen
+
+    def events(self, rows: type[RunRow], *, with_metrics: bool = False) -> Iterator[StoredEvent]:  # noqa: ARG002
+        return document_events(self.chosen.document, self.chosen.path, with_metrics=with_metrics)
+
+
+class HistoryFacts(Struct, frozen=True, kw_only=True):
+    """What a history says of one contract."""
+
+    entries: ContractEntries | None = None  # None if it could not be read
+    branch: str | None = None
+    newest: tuple[Entry, ...] = ()  # of the branch
+    chosen: Chosen | None = None
+    behind: int | None = None  # how many newer commits the branch has than the chosen entry
+    no_baseline: str = ""  # why there is nothing to compare with yet, although a baseline is asked for
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def not_read(cls, branch: str | None, error: InputError) -> "HistoryFacts":
+        """Return what is known of a history that cannot be read and is not needed: why."""
+        return cls(branch=branch, notes=(f"Trend not shown: {error.problems[0]}",))
+
+    def with_baseline(self, inputs: Inputs) -> Inputs:
+        """Return the inputs with the chosen entry as the baseline."""
+        if self.chosen:
+            return replace(inputs, baseline=Local(EntryRows(chosen=self.chosen)))
+        return replace(inputs, awaits_baseline=True) if self.no_baseline else inputs
+
+    def add_to_report(self, outcome: Outcome) -> Outcome:
+        """Return the outcome of a check with what the history says in its report."""
+        report = outcome.report
+        history = HistoryReport(
+            branch=self.branch,
+            entries=len(self.newest),
+            baseline=self._baseline(),
+            broken_since=broken_since(self.newest, report.queries),
+            notes=list(self.notes),
+        )
+        warnings = [*report.warnings, *self._left_out(outcome), *(self.entries.warnings() if self.entries else ())]
+        return replace(outcome, report=replace(report, history=history, warnings=warnings))
+
+    def _baseline(self) -> HistoryBaseline | None:
+        if self.chosen is None:
+            return None
+        entry = self.chosen.entry
+        commit = entry.source.commit or NO_COMMIT
+        return HistoryBaseline(id=entry.id, commit=commit, named=self.chosen.named, behind=self.behind)
+
+    def _left_out(self, outcome: Outcome) -> Iterator[str]:
+        """Yield a warning with the limits that need a baseline, where there is none yet."""
+        gates = [gate.id for gate in outcome.evaluation.contract.config_file.gates if gate.needs_baseline]
+        if self.no_baseline and gates:
+            shown = ", ".join(gates[: bounds.NAMES]) + more(len(gates), bounds.NAMES, form=" and {}")
+            limits = f"{count(len(gates), 'limit')} on changes {'is' if len(gates) == 1 else 'are'} left out: {shown}"
+            yield f"history: {self.no_baseline}, so {limits}"
+
+
+class HistoryOfCheck(Struct, frozen=True, kw_only=True):
+    """The store that a user named, and the check that asks it."""
+
+    open: Callable[[], Store]
+    contract: str | None  # the name; None for the only one in the store
+    context: CheckContext
+
+    def facts(self, name: str | None) -> HistoryFacts:
+        """Read what a check needs; ``name`` is that of the entry that is its baseline, if any."""
+        try:
+            store = self.open()
+        except NoTokenError as error:
+            if name is None:
+                return HistoryFacts.not_read(self.context.branch, error)
+            raise
+        return facts_of(entries_of(store, self.contract), name, self.context)
+
+    def run_named(self, path: str) -> Local:
+        """Return the run of the entry that stands in place of a path; raises :class:`InputError` if there is none."""
+        facts = self.facts(path.removeprefix(ENTRY_PREFIX))
+        if facts.chosen is None:
+            raise InputError([f"{path}: {facts.no_baseline}"])
+        return Local(EntryRows(chosen=facts.chosen))
+
+
+def history_of_check(
+    history: str, environ: Mapping[str, str], branch: str | None, contract: str | None
+) -> HistoryOfCheck:
+    """Return the history that a user named, for a check in the current folder."""
+    context = check_context(environ, Path(), branch)
+    return HistoryOfCheck(open=partial(open_store, history, environ), contract=contract, context=context)
+
+
+def facts_of(entries: ContractEntries, name: str | None, context: CheckContext) -> HistoryFacts:
+    """Read what a check needs; ``name`` is that of the entry that is its baseline, if any.
+
+    If nothing in the check depends on it, a history that cannot be read is only noted. Otherwise, raises
+    :class:`InputError`.
+    """
+    if name is None:
+        try:
+            branch = entries.branch(context.branch)
+            return HistoryFacts(entries=entries, branch=branch, newest=_of_branch(entries, branch, context))
+        except InputError as error:
+            return HistoryFacts.not_read(context.branch, error)
+    contract = contract_in_message(entries.contract)
+    if not entries.has_any(context.run_id):
+        if context.is_pull_request or name not in {LAST_PASS, LAST}:
+            nothing = f"the history has no entries for {contract}; record a check of the base branch first"
+            raise InputError([f"{entry_ref(name)}: {nothing}"])
+        return HistoryFacts(
+            entries=entries, branch=context.branch, no_baseline=f"nothing is recorded for {contract} yet"
+        )
+    branch, commits = entries.branch(context.branch), context.commits()
+    facts = HistoryFacts(entries=entries, branch=branch, newest=_of_branch(entries, branch, context))
+    try:
+        chosen = choose(entries, name, branch, commits, context.run_id)
+    except NoEntryFitsError:
+        # A branch whose first run failed must still get a verdict, or no later run could be recorded.
+        if context.is_pull_request or name != LAST_PASS or entries.may_have_passed(branch):
+            raise
+        return replace(facts, no_baseline=f"no run of {contract} has passed yet")
+    return replace(facts, chosen=chosen, behind=_behind(chosen, commits, context))
+
+
+def _of_branch(entries: ContractEntries, branch: str | None, context: CheckContext) -> tuple[Entry, ...]:
+    """Return the newest entries of the branch, without those of this workflow run, which is not in its own past."""
+    return tuple(
+        entry for entry in entries.newest if entry.source.branch == branch and not entry.is_of_run(context.run_id)
+    )
+
+
+def _behind(chosen: Chosen, commits: Commits, context: CheckContext) -> int | None:
+    """Return how many commits the branch has after the chosen entry's; the commit that is checked does not count."""
+    tip, commit = context.tip(commits), chosen.entry.source.commit
+    steps = commits.first_parents_since(tip, commit) if tip and commit else None
+    if steps is None:
+        return None
+    return max(steps - (tip == commits.newest), 0)
+
+
+def broken_since(newest: Sequence[Entry], queries: Iterable[QueryReport]) -> dict[str, BrokenSince]:
+    """Return since when broken queries are broken in the entries, which are the newest first; others are left out."""
+    broken_in = [frozenset((*entry.failed, *entry.tolerated)) for entry in newest]
+    since: dict[str, BrokenSince] = {}
+    for query in queries:
+        runs = 0
+        while query.status != "pass" and runs < len(newest) and query.id in broken_in[runs]:
+            runs += 1
+        if runs:
+            first = newest[runs - 1]
+            commit = first.source.commit or NO_COMMIT
+            since[query.id] = BrokenSince(commit=commit, at=first.created_at, or_before=runs == len(newest))
+    return since
