@@ -8,7 +8,7 @@ application or of its documents. Entries are input like any file: their size, ne
 import hashlib
 import re
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -18,6 +18,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.metric import Direction, Scale
 from ragcontract.core.run import Latency
+from ragcontract.core.safe_text import shorten
 from ragcontract.decision.gate_report import Status
 from ragcontract.files.json_lines import UNDECODABLE
 from ragcontract.files.json_text import check_nesting
@@ -31,8 +32,10 @@ _ID = re.compile(r"(\d{4})(\d\d)\d\dT\d{6}Z-([0-9a-f]{12})-([0-9]{1,18}|[0-9a-f]
 _MONTH = re.compile(r"\d{4}-\d\d", re.ASCII)
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)", re.ASCII)
 DIGEST_DIGITS = 12  # of the report's digest, in the ids of checks outside GitHub Actions
 NO_COMMIT = "0" * 12
+NO_TIME = "is not a time with a time zone, such as 2026-11-21T20:30:00+00:00"
 
 Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 Count = Annotated[int, Meta(ge=0)]
@@ -264,13 +267,24 @@ def decode(data: bytes, path: str) -> Entry:
             raise OtherVersionError(path)
         entry = msgspec.json.decode(data, type=Entry)
     except UNDECODABLE as error:
-        raise InputError([f"{path}: is not an entry of a history ({error})"]) from error
+        reason = shorten(str(error), bounds.MESSAGE)  # which may quote a value of the entry
+        raise InputError([f"{path}: is not an entry of a history ({reason})"]) from error
     known = EntryId.of(entry.id)
     if known is None or entry_path(folder_of(entry.contract), entry.id) != path:
         raise InputError([f"{path}: its id or its contract belongs to another file; entries are never renamed"])
     if (entry.source.commit or NO_COMMIT)[: len(NO_COMMIT)] != known.commit or not is_commit(entry.source.commit):
         raise InputError([f"{path}: source.commit: is not the commit that its id names"])
+    if not is_time(entry.created_at):
+        raise InputError([f"{path}: created_at: {NO_TIME}"])
     return entry
+
+
+def is_time(text: str) -> bool:
+    """Return whether a text is a time with a time zone, as entries have it; it can be converted to UTC."""
+    try:
+        return bool(_TIME.fullmatch(text) and datetime.fromisoformat(text).astimezone(UTC))
+    except (ValueError, OverflowError):  # no such day, or in the year 0 or 10000
+        return False
 
 
 def is_commit(text: str | None) -> bool:

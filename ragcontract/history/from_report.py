@@ -1,6 +1,7 @@
 """Makes the entry of an earlier check from its ``report.json``: its files are read again, and must be the same."""
 
 import hashlib
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -14,7 +15,7 @@ from ragcontract.core.errors import InputError
 from ragcontract.core.rule import Plugin
 from ragcontract.core.run import SourceFile
 from ragcontract.evaluation.source import ENTRY, Inputs, Local
-from ragcontract.history.entry import EntryId, NewEntry, Recorded
+from ragcontract.history.entry import NO_TIME, EntryId, NewEntry, Recorded, is_time
 from ragcontract.history.interface import Store
 from ragcontract.history.lookup import EntryRows
 from ragcontract.history.past import Chosen, Past, document_of
@@ -47,7 +48,9 @@ def entry_of_report(
         refuse_part(report)
     except InputError as error:
         raise InputError([f"{path}: {problem}" for problem in error.problems]) from None
-    if problems := [f"{path}: {problem}; run check again" for problem in _changed(report)]:
+    if not is_time(report.created_at):
+        raise InputError([f"{path}: created_at: {NO_TIME}"])
+    if problems := [f"{path}: {problem}" for problem in _changed(report)]:
         raise InputError(problems)
     inputs = replace(_inputs(report, store), plugins=plugins)
     outcome = pipeline.check(inputs, now=datetime.fromisoformat(report.created_at))
@@ -61,19 +64,32 @@ def entry_of_report(
 
 
 def _changed(report: Report) -> Iterator[str]:
-    """Yield what differs between the files that a report names and those that are there now."""
+    """Yield what differs between the files that a report names and those that are there now.
+
+    Somebody may have edited the report: a file without a digest is not read, so that no message quotes it, and neither
+    is a pipe or a device, which could block.
+    """
     for file in _files(report):
-        if not file.sha256 or file.path.startswith(ENTRY):
+        if file.path.startswith(ENTRY):
+            continue
+        if not file.sha256:
+            yield f"{file.path} has no sha256 there, so it is not known whether it has changed since the check"
             continue
         try:
+            if not stat.S_ISREG(Path(file.path).stat().st_mode):
+                yield f"{file.path} is not a file; write what it has to one, and run check again"
+                continue
             with Path(file.path).open("rb") as stream:
                 now = hashlib.file_digest(stream, "sha256").hexdigest()
-        except OSError as error:
-            yield f"{file.path} cannot be read any more ({error.strerror or error})"
+        except (OSError, ValueError) as error:  # of a path with a NUL character
+            yield f"{file.path} cannot be read any more ({getattr(error, 'strerror', None) or error}); run check again"
             continue
         if now != file.sha256:
             then, now = (f"{digest[:DIGEST_START]}…" for digest in (file.sha256, now))
-            yield f"{file.path} has changed since the check (sha256 {then} then, {now} now)"
+            yield f"{file.path} has changed since the check (sha256 {then} then, {now} now); run check again"
+    calibration = report.inputs.judgments.calibration if report.inputs.judgments else None
+    if calibration is not None and not Path(calibration).is_file():  # of which the report has no digest
+        yield f"{calibration} is not a file; run check again"
 
 
 def _files(report: Report) -> list[SourceFile]:

@@ -1,11 +1,12 @@
 """What ``history show`` prints: the runs of a contract, one run, or the runs of one query."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
@@ -13,6 +14,7 @@ from ragcontract.core.ids import as_id
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.numbers import count, fixed, more, sparkline
 from ragcontract.core.phrase import Name
+from ragcontract.core.safe_text import encodable, shorten
 from ragcontract.files.json_lines import UNDECODABLE
 from ragcontract.history.entry import NO_COMMIT, Entry
 from ragcontract.history.interface import Store
@@ -76,19 +78,23 @@ def runs(entries: Sequence[Entry], metric: str | None) -> list[Block]:
 def one_run(entry: Entry) -> list[Block]:
     """Return what an entry says."""
     source = entry.source
-    where = [("branch ", Name(source.branch))] if source.branch else []
+    where = [("branch ", Name(shorten(source.branch, bounds.BRANCH)))] if source.branch else []
     facts: list[Parts] = [
         (Name(entry.id), f"  {entry.created_at}"),
         between(", ", [("commit ", Name(source.commit or "not known")), *where]),
-        Text(entry.summary, "line"),
+        _line_of(entry.summary),
         ("verdict: ", Text(state_of(entry), "line")),
-        *([("run: ", Text(source.run_url, "line"))] if source.run_url else []),
-        *([("no result set: ", Text(entry.no_results, "line"))] if entry.no_results else []),
+        *([("run: ", _line_of(source.run_url))] if source.run_url else []),
+        *([("no result set: ", _line_of(entry.no_results))] if entry.no_results else []),
     ]
     metrics: list[list[Parts]] = [
         [Text(metric.label, "label"), fixed(metric.value, DIGITS), metric.status] for metric in entry.metrics.values()
     ]
     return [Items(facts), Table(["metric", "mean", "limits"], "lrl", metrics), *_failed(entry)]
+
+
+def _line_of(text: str) -> Text:
+    return Text(shorten(text, bounds.MESSAGE), "line")
 
 
 def _failed(entry: Entry) -> Iterator[Block]:
@@ -135,31 +141,41 @@ def _line(entries: Sequence[Entry], key: str) -> str:
     return f"{sparkline(values)}  {fixed(values[0], DIGITS)} → {fixed(values[-1], DIGITS)}"
 
 
-def query_history(store: Store, entries: Sequence[Entry], query_id: str, most: int) -> QueryHistory:
+def query_history(store: Store, entries: Iterable[Entry], query_id: str, most: int) -> QueryHistory:
     """Return the newest ``most`` runs of a query, and when it broke in all of the entries, which are newest first.
 
-    Raises :class:`InputError` if no run has the query.
+    Of an entry, which may be large, only its run of the query is kept. Raises :class:`InputError` if no run has the
+    query.
     """
+    query_id = encodable(query_id)
     ranks = _Ranks(store, query_id)
-    listed = [ranks.run(entry) for entry in entries[:most]]
-    with_query = [run for run in listed if run.status != "absent"]
-    if not with_query:
+    all_runs = [ranks.run(entry, with_ranks=number < most) for number, entry in enumerate(entries)]
+    listed = all_runs[:most]
+    start = next((number for number, run in enumerate(listed) if run.status != ABSENT), None)
+    if start is None:
         raise InputError([f"--query {query_id}: none of the last {count(len(listed), 'run')} has this query"])
-    broken = with_query[0].status != "pass"
-    states = [(entry, query_id in entry.failed or query_id in entry.tolerated) for entry in entries]
-    start = next(number for number, run in enumerate(listed) if run.status != "absent")
-    end = next((number for number in range(start, len(states)) if states[number][1] != broken), len(states))
+    broken = _is_broken(listed[start])
+    end = next((number for number in range(start, len(all_runs)) if _is_broken(all_runs[number]) != broken), None)
     return QueryHistory(
         query=query_id,
         runs=listed,
         broken=broken,
-        since=ranks.run(states[end - 1][0], with_ranks=False),
-        before=ranks.run(states[end][0], with_ranks=False) if end < len(states) else None,
+        since=_without_ranks(all_runs[-1 if end is None else end - 1]),
+        before=None if end is None else _without_ranks(all_runs[end]),
     )
 
 
+def _is_broken(run: QueryRun) -> bool:
+    return run.status in {"broken", "tolerated"}
+
+
+def _without_ranks(run: QueryRun) -> QueryRun:
+    """Return a run as that at which a query broke or held, even if it does not have the query."""
+    return replace(run, ranks=None, status="pass" if run.status == ABSENT else run.status)
+
+
 ABSENT: Literal["absent"] = "absent"
-_InResults: TypeAlias = BaselineQuery | Literal["absent"] | None
+_InResults: TypeAlias = dict[str, int | None] | Literal["absent"] | None
 
 
 class _Ranks:
@@ -180,7 +196,7 @@ class _Ranks:
             commit=entry.source.commit,
             created_at=entry.created_at,
             status=status,
-            ranks=query.ranks if isinstance(query, BaselineQuery) else None,
+            ranks=query if isinstance(query, dict) else None,
         )
 
     def _query(self, entry: Entry) -> "_InResults":
@@ -192,7 +208,7 @@ class _Ranks:
         return self._known[digest]
 
     def _found(self, digest: str, data: bytes | None) -> "_InResults":
-        """Return the query in a result set, or that it is absent; None if the result set is gone or was changed."""
+        """Return the ranks of the query in a result set, or that it is absent; None if that is gone or was changed."""
         if data is None or hashlib.sha256(data).hexdigest() != digest:
             return None
         start = b'{"id":' + msgspec.json.encode(self._query_id)
@@ -203,7 +219,7 @@ class _Ranks:
                 except UNDECODABLE:
                     continue
                 if as_id(query.id) == self._query_id:
-                    return query
+                    return query.ranks
         return ABSENT
 
 

@@ -12,7 +12,7 @@ from ragcontract.core.run import RunRow
 from ragcontract.evaluation.source import ENTRY, Inputs, Local
 from ragcontract.history.commits import Commits
 from ragcontract.history.entry import NO_COMMIT, Entry
-from ragcontract.history.past import LAST, LAST_PASS, Chosen, Past, choose, is_own, named
+from ragcontract.history.past import LAST, LAST_PASS, Chosen, NoEntryFitsError, Past, choose, is_own, named
 from ragcontract.pipeline import Outcome
 from ragcontract.report.history_report import BrokenSince, HistoryBaseline, HistoryReport
 from ragcontract.report.record import QueryReport
@@ -46,7 +46,7 @@ class Lookup(Struct, frozen=True, kw_only=True):
     newest: tuple[Entry, ...] = ()  # of the branch
     chosen: Chosen | None = None
     behind: int | None = None  # how many newer commits the branch has than the chosen entry
-    awaits: bool = False  # nothing is recorded yet, so nothing can be compared
+    awaits: bool = False  # nothing is recorded yet, or nothing that passed, so nothing can be compared
     notes: tuple[str, ...] = ()
 
     def with_baseline(self, inputs: Inputs) -> Inputs:
@@ -82,7 +82,9 @@ class Lookup(Struct, frozen=True, kw_only=True):
             return
         shown = ", ".join(gates[: bounds.NAMES]) + more(len(gates), bounds.NAMES, form=" and {}")
         limits = f"{count(len(gates), 'limit')} on changes {'is' if len(gates) == 1 else 'are'} left out: {shown}"
-        yield f"history: nothing is recorded for {named(self.past.contract)} yet, so {limits}"
+        contract = named(self.past.contract)
+        why = f"no run of {contract} has passed" if self.newest else f"nothing is recorded for {contract}"
+        yield f"history: {why} yet, so {limits}"
 
 
 def look_up(past: Past, name: str | None, here: Here) -> Lookup:
@@ -103,14 +105,15 @@ def look_up(past: Past, name: str | None, here: Here) -> Lookup:
             raise InputError([f"{ENTRY}{name}: {nothing}"])
         return Lookup(past=past, branch=here.branch, awaits=True)
     branch, commits = past.branch(here.branch), here.commits()
-    chosen = choose(past, name, branch, commits, here.run_id)
-    return Lookup(
-        past=past,
-        branch=branch,
-        newest=_of_branch(past.newest, branch, here.run_id),
-        chosen=chosen,
-        behind=_behind(chosen, commits, here),
-    )
+    newest = _of_branch(past.newest, branch, here.run_id)
+    try:
+        chosen = choose(past, name, branch, commits, here.run_id)
+    except NoEntryFitsError:
+        # Otherwise, a branch whose first run fails could never pass: without a verdict, nothing is recorded.
+        if here.is_pull_request or name != LAST_PASS or past.may_have_passed(branch):
+            raise
+        return Lookup(past=past, branch=branch, newest=newest, awaits=True)
+    return Lookup(past=past, branch=branch, newest=newest, chosen=chosen, behind=_behind(chosen, commits, here))
 
 
 def not_read(branch: str | None, error: InputError) -> Lookup:

@@ -33,9 +33,9 @@ def origin_of(
     on_github = environ.get("GITHUB_ACTIONS") == "true"
     repository, sha = _first(environ, REPOSITORY), _first(environ, COMMIT)
     run_id = _number(environ.get("GITHUB_RUN_ID", "")) if on_github else None
-    server = environ.get("GITHUB_SERVER_URL", "https://github.com")
+    server = encodable(environ.get("GITHUB_SERVER_URL", "https://github.com"))
     url = f"{server}/{repository}/actions/runs/{run_id}" if run_id else _first(environ, URL)
-    named = branch or _first(environ, BRANCH) or branch_of(folder)
+    named = encodable(branch) if branch else _first(environ, BRANCH) or branch_of(folder)
     return Recorded(
         repository=repository,
         commit=sha if sha and is_commit(sha) else commit.sha if commit else None,
@@ -52,7 +52,7 @@ def here(environ: Mapping[str, str], folder: Path, branch: str | None) -> Here:
     """Return the check that asks a history, with the commits that git knows; ``branch`` is one that a user named."""
     base = _first(environ, BASE)
     merge_queue = environ.get("GITHUB_EVENT_NAME") == "merge_group"
-    wanted = branch or base or (_target_of_queue(environ) if merge_queue else None)
+    wanted = encodable(branch or "") or base or (_target_of_queue(environ) if merge_queue else None)
     merged = environ.get("GITHUB_EVENT_NAME") in PULL_REQUESTS
 
     def tip(commits: Commits) -> str | None:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.numbers import count, more
-from ragcontract.core.safe_text import visible
+from ragcontract.core.safe_text import clipped, encodable, visible
 from ragcontract.evaluation.source import ENTRY
 from ragcontract.files.writing import document
 from ragcontract.history.commits import Commits
@@ -24,6 +24,7 @@ FIRST_MONTHS, MORE_MONTHS = 2, 12  # read at once
 SHORT = 7  # digits of a commit, as git shows it
 LAST_PASS, LAST = "last-pass", "last"
 NAMES = f"{ENTRY}{LAST_PASS}, {ENTRY}{LAST}, a commit of at least {SHORT} digits, or the id of an entry"
+START_OF_ROW = b'{"id":'  # of a result set
 _COMMIT = re.compile(rf"[0-9a-f]{{{SHORT},64}}")
 
 
@@ -53,8 +54,8 @@ class Past:
     def __init__(self, store: Store, contract: str, *, named: bool = True) -> None:
         """Ask for a contract by its name, or by its folder in the store if it is not ``named``."""
         self.store = store
-        self.contract = contract
-        self.folder = folder_of(contract) if named else contract
+        self.contract = encodable(contract)  # as it was recorded
+        self.folder = folder_of(self.contract) if named else contract
         self.skipped: dict[str, None] = {}
         self.faulty: dict[str, None] = {}
         self._kept: dict[str, Entry | None] = {}
@@ -86,6 +87,11 @@ class Past:
         Without the exception, the first run that records could not be run again.
         """
         return any(own_run is None or entry_id.run_id != own_run for entry_id in self._ids())
+
+    def may_have_passed(self, branch: str | None) -> bool:
+        """Return whether a run of the branch has passed, or may have because an entry cannot be read."""
+        has_passed = any(entry.source.branch == branch and passed(entry) for entry in self.entries())
+        return has_passed or bool(self.skipped or self.faulty)
 
     def ids(self) -> Iterator[EntryId]:
         """Yield the ids of the newest ``bounds.ENTRIES`` entries; the names of some months are read at once."""
@@ -133,10 +139,10 @@ class Past:
         Raises :class:`InputError` if entries have several, of which none is wanted.
         """
         if wanted:
-            return wanted
+            return encodable(wanted)
         branches = sorted({entry.source.branch for entry in self.newest if entry.source.branch})
         if len(branches) > 1:
-            listed = ", ".join(map(visible, branches[: bounds.NAMES]))
+            listed = ", ".join(clipped(branch, bounds.BRANCH) for branch in branches[: bounds.NAMES])
             entries = f"the entries of {named(self.contract)} are of several branches ({listed})"
             raise InputError([f"history: {entries}; name one with --branch"])
         return branches[0] if branches else None
@@ -150,6 +156,23 @@ def _last_attempts(ids: Iterable[EntryId]) -> list[EntryId]:
         if key not in slots or slots[key].attempt < entry_id.attempt:
             slots[key] = entry_id
     return [*reversed(slots.values())]
+
+
+class NoEntryFitsError(InputError):
+    """There are entries, and none of them can be the baseline."""
+
+
+class _Candidate(Struct, frozen=True, kw_only=True):
+    """What is kept of an entry that could be the baseline but for its verdict, results or name; it may be large."""
+
+    id: str
+    state: str
+    passed: bool
+    has_results: bool
+
+    @classmethod
+    def of(cls, entry: Entry) -> "_Candidate":
+        return cls(id=entry.id, state=state_of(entry), passed=passed(entry), has_results=entry.results is not None)
 
 
 class Chosen(Struct, frozen=True, kw_only=True):
@@ -176,13 +199,13 @@ def choose(past: Past, name: str, branch: str | None, commits: Commits, own_run:
     place_of = {sha[: len(NO_COMMIT)]: place for sha, place in places.items()}
     ids = [entry_id for entry_id in past.ids() if entry_id.commit in place_of]  # newest first
     ids.sort(key=lambda entry_id: (place_of[entry_id.commit], -entry_id.run_id))
-    candidates: list[Entry] = []
+    candidates: list[_Candidate] = []
     for entry in past.read(ids):
         if entry.source.commit in places and entry.source.branch == branch and not is_own(entry, own_run):
-            candidates.append(entry)
+            candidates.append(_Candidate.of(entry))
             if entry.results and _fits(entry, name):
                 return Chosen(entry=entry, named=name, document=document_of(past.store, entry))
-    raise InputError([_why_none(past, name, branch, commits, candidates)])
+    raise NoEntryFitsError([_why_none(past, name, branch, commits, candidates)])
 
 
 def is_own(entry: Entry, own_run: int | None) -> bool:
@@ -220,7 +243,7 @@ def _refuse_no_name(name: str) -> None:
         raise InputError([f"{visible(f'{ENTRY}{name}')}: names no entry; use {NAMES}"])
 
 
-def _why_none(past: Past, name: str, branch: str | None, commits: Commits, candidates: Sequence[Entry]) -> str:
+def _why_none(past: Past, name: str, branch: str | None, commits: Commits, candidates: Sequence[_Candidate]) -> str:
     """Return why no entry can be the baseline."""
     start = f"{ENTRY}{name}"
     number = len(commits.order)
@@ -231,25 +254,25 @@ def _why_none(past: Past, name: str, branch: str | None, commits: Commits, candi
         where = f"; the newest is {_shown(past.newest[0])}" if past.newest else ""
         return f"{start}: no entry of {named(past.contract)} is {on}{among}{where}{advice}"
     of_them = f"of {named(past.contract)} {on}{among}"
-    newest = f"{candidates[0].id} ({state_of(candidates[0])})"
+    newest = f"{candidates[0].id} ({candidates[0].state})"
     if len(candidates) == 1:
         return f"{start}: the only entry {of_them}, {newest}, {_lack(candidates[0], name)}{advice}"
-    does = "passed and has a result set" if any(map(passed, candidates)) else "passed"
+    does = "passed and has a result set" if any(candidate.passed for candidate in candidates) else "passed"
     if name != LAST_PASS:
         does = "has a result set" if name == LAST else "is named so and has a result set"
     return f"{start}: none of the {count(len(candidates), 'entry')} {of_them} {does}; the newest is {newest}{advice}"
 
 
-def _lack(entry: Entry, name: str) -> str:
+def _lack(entry: _Candidate, name: str) -> str:
     """Return why an entry cannot be the baseline of this name."""
-    if name == LAST_PASS and not passed(entry):
+    if name == LAST_PASS and not entry.passed:
         return "did not pass"
-    return "is named otherwise" if entry.results else "has no result set"
+    return "is named otherwise" if entry.has_results else "has no result set"
 
 
 def _shown(entry: Entry) -> str:
     commit, branch = (entry.source.commit or NO_COMMIT)[:SHORT], entry.source.branch
-    return f"{entry.id} ({f'{visible(branch)}@' if branch else ''}{commit})"
+    return f"{entry.id} ({f'{clipped(branch, bounds.BRANCH)}@' if branch else ''}{commit})"
 
 
 def state_of(entry: Entry) -> str:
@@ -262,12 +285,16 @@ def document_of(store: Store, entry: Entry) -> bytes:
     """Return the ``baseline.json`` that an entry's run would make; raises :class:`InputError` without its results."""
     path = f"{ENTRY}{entry.id}"
     if entry.results is None:
-        raise InputError([f"{path}: has no result set: {visible(entry.no_results or 'it does not say why')}"])
+        raise InputError(
+            [f"{path}: has no result set: {clipped(entry.no_results or 'it does not say why', bounds.MESSAGE)}"]
+        )
     data = store.results(entry.results.sha256)
     if data is None:
         raise InputError([f"{path}: its result set is gone, as after `rag-contract history prune`; name a newer entry"])
     if hashlib.sha256(data).hexdigest() != entry.results.sha256:
         raise InputError([f"{path}: its result set was changed; delete it from the store"])
     head = BaselineFile(**{name: getattr(entry.head, name) for name in StoredHead.__struct_fields__}, queries=[])
-    lines = filter(None, data.split(b"\n"))
+    lines = [*filter(None, data.split(b"\n"))]
+    if not all(line.startswith(START_OF_ROW) for line in lines):  # a row for each byte would take all memory
+        raise InputError([f"{path}: its result set is not one of rag-contract; delete it from the store"])
     return b"".join(document(head, {"queries": map(msgspec.Raw, lines)}))

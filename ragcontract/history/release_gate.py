@@ -80,7 +80,8 @@ def _recent(store: Store, now: datetime) -> Iterator[str]:
     """Yield the contracts with an entry of the last 90 days, by the times in the ids."""
     earliest = f"{now - RECENT:%Y%m%dT%H%M%SZ}"
     for contract in store.contracts():
-        months = store.months(contract)[:1]
+        # Of all of these months: anybody may have made a later one that has no entries.
+        months = [month for month in store.months(contract) if month.replace("-", "") >= earliest[:6]]
         if any(entry_id.id >= earliest for entry_id in store.ids(contract, months)):
             yield contract
 

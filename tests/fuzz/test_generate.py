@@ -37,6 +37,7 @@ FILES = {
     "judgments": "judgments.jsonl",
     "labels": "labels.jsonl",
     "calibration": "judge-calibration.json",
+    "history": "entry-1.json",
 }
 
 

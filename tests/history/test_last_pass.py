@@ -110,11 +110,27 @@ STATES = {"fail": FAIL, "fail, accepted by a label": NOT_A_PASS["a label accepte
 
 
 @pytest.mark.parametrize(("state", "changed"), STATES.items())
-def test_without_a_pass_the_error_names_the_newest(state: str, changed: dict[str, Any], past: Past) -> None:
+def test_without_a_pass_the_error_names_the_newest(
+    state: str, changed: dict[str, Any], past: Past, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_BASE_REF", "main")
     past.record(3, **FAIL)
     newest = past.record(1, **changed)
     expected = NONE.format(head=past.shas[0][:7], newest=newest, state=state)
     assert checked(past) == ("", expected)
+
+
+def test_outside_of_pull_requests_a_branch_whose_first_runs_failed_can_pass(past: Past) -> None:
+    """Without a verdict, nothing would be recorded, and the branch could never pass."""
+    Path("ragcontract.yml").write_text("fail_on: {mrr_drop_gt: 0.05}\n")
+    past.record(3, **FAIL)
+    past.record(1, **FAIL)
+    why = "no run of 'docs' has passed yet, so 1 limit on changes is left out: fail_on.mrr_drop_gt"
+    options = ("--history", past.store.name, "--baseline", "history:last-pass", "--quiet")
+    ended = rag_contract("check", "--name", "docs", *options)
+    assert (ended.code, ended.err) == (0, f"warning: history: {why}\n")
+    past.record_at(commits(2, "gone", past.shas[2])[0], 30)  # a run that passed once, and is not reachable
+    assert rag_contract("check", "--name", "docs", *options).code == 2
 
 
 def test_with_passes_that_have_no_result_set_the_error_says_so(past: Past) -> None:
@@ -132,8 +148,9 @@ ONLY: dict[str, tuple[str, dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("name", "changed", "why"), ONLY.values(), ids=ONLY)
 def test_of_the_only_entry_the_error_says_what_it_lacks(
-    name: str, changed: dict[str, Any], why: str, past: Past
+    name: str, changed: dict[str, Any], why: str, past: Past, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("GITHUB_BASE_REF", "main")
     only = past.record(1, **changed)
     expected = (
         f"error: history:{name}: the only entry of 'docs' on main among the last 6 commits of {past.shas[0][:7]}, "
@@ -142,7 +159,8 @@ def test_of_the_only_entry_the_error_says_what_it_lacks(
     assert checked(past, name) == ("", expected)
 
 
-def test_entries_of_other_branches_alone_are_named(past: Past) -> None:
+def test_entries_of_other_branches_alone_are_named(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_BASE_REF", "main")
     newest = past.record(1, **NOT_A_PASS["it is of another branch"])
     expected = (
         "error: history:last-pass: no entry of 'docs' is on main among the last 6 commits of "

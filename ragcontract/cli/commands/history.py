@@ -117,7 +117,7 @@ def show(
     wanted = past.branch(branch)
     entries = (entry for entry in past.entries() if entry.source.branch == wanted)
     if query is not None:
-        of_query = query_history(store, [*entries], query, last)
+        of_query = query_history(store, entries, query, last)
         _print(Listing(contract=past.contract, branch=wanted, query=of_query), query_runs(of_query), form)
     elif newest := [*islice(entries, last)]:
         _print(Listing(contract=past.contract, branch=wanted, entries=newest), runs(newest, metric), form)

@@ -30,6 +30,7 @@ from tests.fuzz.generate.other_tools import (
     table,
     ticked,
 )
+from tests.fuzz.generate.recorded import ENTRIES, entry, result_set
 from tests.fuzz.generate.said import check, said, score
 from tests.fuzz.generate.values import DATES, Maker, question
 from tests.records import rendered
@@ -332,4 +333,6 @@ KINDS: Mapping[str, Kind] = {
     "inspect.json": inspect_log,
     "measured.csv": score_table,
     "cases.json": fitz_gov,
+    "results.jsonl": result_set,
+    **{name: entry(name) for name in ENTRIES},
 }

@@ -76,6 +76,9 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "working-directory": (".", "out", "..", "../outside", "$home/workspace"),
     "github-token": (TOKEN, "", "a b", "\n", "é"),
     "job-index": ("0", "1", "", "x"),
+    "history": ("branch", "runs", "../outside", "..", ".", "golden.jsonl", "out/../../outside", "$home/outside"),
+    "history-branch": ("main", "a/b", "../x", "x.lock", "-x"),
+    "history-record": ("default-branch", "any-branch", "never", "x"),
 }
 
 

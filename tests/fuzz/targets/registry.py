@@ -7,7 +7,7 @@ from tests.fuzz.case import Case
 from tests.fuzz.generate.files import mutated, remade, written
 from tests.fuzz.generate.kinds import KINDS
 from tests.fuzz.generate.values import Maker
-from tests.fuzz.targets import action, command_line, readers, stored
+from tests.fuzz.targets import action, command_line, history, readers, stored
 from tests.fuzz.targets.target import Target
 
 TARGETS: Mapping[str, Target] = {
@@ -15,6 +15,7 @@ TARGETS: Mapping[str, Target] = {
     "command": command_line.COMMAND,
     "convert": command_line.CONVERT,
     "stored": stored.STORED,
+    "history": history.HISTORY,
     "action": action.ACTION,
     "post-comment": action.POST_COMMENT,
     "read": readers.READ,
