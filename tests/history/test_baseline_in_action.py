@@ -119,6 +119,15 @@ def test_how_far_the_base_is_ahead_is_counted_from_the_first_parent_of_the_merge
     assert report_of(runner)["history"]["baseline"].get("behind") == behind
 
 
+def test_of_a_commit_that_is_no_merge_with_the_base_it_is_not_known_how_far_the_base_is_ahead(
+    runner: InProcess, github: GitHub
+) -> None:
+    first = commits(github, 1)[0]
+    entry = recorded(runner, first, run=1).outputs["history-entry"]
+    assert entry_of(runner, pull_request(branched(github, first))) == entry
+    assert "behind" not in report_of(runner)["history"]["baseline"]
+
+
 def test_a_merge_queue_counts_from_the_commit_that_it_builds_on(runner: InProcess, github: GitHub) -> None:
     first, second = commits(github, 2)
     recorded(runner, first, run=1)
@@ -384,4 +393,5 @@ def test_a_stored_question_and_what_it_found_are_the_baseline(runner: InProcess,
     write_jsonl(runner.workspace / "current_run.jsonl", [run("refunds", "doc2", "doc1")])
     result = checked(runner, push(second), run=901)
     assert result.exit_code == 1
-    assert "MRR@5 1.00 → 0.50" in result.log.replace("  ", " ") or "0.50" in result.log
+    [gate] = [gate for gate in report_of(runner)["gates"] if gate["status"] == "fail"]
+    assert (gate["id"], gate["before"], gate["now"]) == ("fail_on.mrr_drop_gt", 1.0, 0.5)
