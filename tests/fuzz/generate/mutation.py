@@ -100,6 +100,8 @@ def words() -> tuple[str, ...]:
 
     return tuple(
         dict.fromkeys(
-            word for name in ("golden", "run", "baseline", "config", "report") for word in names(schema(name))
+            word
+            for name in ("golden", "run", "baseline", "config", "report", "history")
+            for word in names(schema(name))
         )
     )

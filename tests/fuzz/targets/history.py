@@ -10,6 +10,7 @@ import os
 import sys
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -76,7 +77,7 @@ def _fill(workspace: Path, files: Mapping[str, bytes]) -> None:
     contents = {name: data.replace(RESULTS.encode(), digest.encode()) for name, data in files.items()}
     beside = workspace / BESIDE
     beside.parent.mkdir()
-    beside.write_text(MARK)
+    beside.write_bytes(_entry_beside(contents))
     for place in json.loads(files[PLACES]):
         name = place.get("file", "")
         if name and name not in files:
@@ -93,6 +94,16 @@ def _fill(workspace: Path, files: Mapping[str, bytes]) -> None:
             os.mkfifo(path)
         else:
             path.mkdir()
+
+
+def _entry_beside(contents: Mapping[str, bytes]) -> bytes:
+    """Return an entry that would be shown if a link to it were followed: one of the case, with a mark."""
+    for name in filter(contents.__contains__, ENTRIES):
+        with suppress(ValueError, KeyError, TypeError, RecursionError):
+            fields = json.loads(contents[name])
+            source = {**fields["source"], "commit": None, "branch": MARK}
+            return json.dumps(fields | {"id": BESIDE.stem, "summary": MARK, "source": source}).encode()
+    return MARK.encode()
 
 
 def _has_folders(folder: Path) -> bool:
