@@ -148,9 +148,8 @@ def document_of(store: Store, entry: Entry) -> bytes:
     except ChangedResultsError as error:
         raise InputError([f"{path}: its result set was changed; delete it from the store"]) from error
     if data is None:
-        raise InputError(
-            [f"{path}: its result set was deleted, probably by `rag-contract history prune`; name a newer entry"]
-        )
+        deleted = "its result set was deleted, probably by `rag-contract history prune`"
+        raise InputError([f"{path}: {deleted}; name another entry, such as history:last"])
     head = BaselineFile(**{name: getattr(entry.head, name) for name in StoredHead.__struct_fields__}, queries=[])
     lines = [*filter(None, data.split(b"\n"))]
     if not all(line.startswith(START_OF_ROW) for line in lines):  # a row for each byte would take all memory

@@ -17,6 +17,7 @@ REPOSITORY = ("GITHUB_REPOSITORY", "CI_PROJECT_PATH")
 EVENT = ("GITHUB_EVENT_NAME", "CI_PIPELINE_SOURCE")
 URL = ("CI_JOB_URL", "BUILD_URL")
 BASE = ("GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "CHANGE_TARGET")
+DEFAULT_BRANCH = ("CI_DEFAULT_BRANCH",)
 PULL_REQUESTS = {"pull_request", "pull_request_target"}
 REMOTE = "origin/"  # as Jenkins writes a branch
 
@@ -51,7 +52,8 @@ def check_context(environ: Mapping[str, str], folder: Path, branch: str | None) 
     """Return the check that asks a history, with the commits that git knows; ``branch`` is one that a user named."""
     base = _first(environ, BASE)
     merge_queue = environ.get("GITHUB_EVENT_NAME") == "merge_group"
-    wanted = encodable(branch or "") or base or (_target_of_queue(environ) if merge_queue else None)
+    target = base or (_target_of_queue(environ) if merge_queue else None)
+    wanted = encodable(branch or "") or target or _first(environ, DEFAULT_BRANCH)
     merged = environ.get("GITHUB_EVENT_NAME") in PULL_REQUESTS
 
     def tip(commits: Commits) -> str | None:

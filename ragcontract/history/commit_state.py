@@ -9,7 +9,7 @@ from msgspec import Struct
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.safe_text import clipped, visible
-from ragcontract.history.contract_entries import ContractEntries, entries_of
+from ragcontract.history.contract_entries import UNNAMED, ContractEntries, entries_of
 from ragcontract.history.entry import NO_COMMIT, SHORT_COMMIT, Entry, EntryId, is_commit_start, short_commit
 from ragcontract.history.interface import Store
 
@@ -50,7 +50,7 @@ class CommitState(Struct, frozen=True, kw_only=True):
     @property
     def description(self) -> str:
         """One line for a commit's status."""
-        texts = [f"{each.contract or 'contract'}: {each.why}" for each in self.contracts]
+        texts = [f"{each.contract or UNNAMED}: {each.why}" for each in self.contracts]
         return clipped("; ".join(texts), bounds.STATUS_DESCRIPTION)
 
 
@@ -89,14 +89,15 @@ def _recent(store: Store, now: datetime) -> Iterator[str]:
 def _state(entries: ContractEntries, commit: str) -> ContractState:
     ids = [entry_id for entry_id in entries.ids() if _may_be_of(entry_id, commit)]
     ids.sort(key=lambda entry_id: (entry_id.run_id, entry_id.id), reverse=True)
-    entry = next((entry for entry in entries.read(ids) if (entry.source.commit or "").startswith(commit)), None)
+    at_commit = [entry for entry in entries.read(ids) if (entry.source.commit or "").startswith(commit)]
+    entry = next((entry for entry in at_commit if not entry.source.dirty), next(iter(at_commit), None))
     if unread := [*entries.skipped, *entries.faulty]:
         return ContractState(contract=entries.contract, state="error", why=f"an entry cannot be read ({unread[0]})")
     if entry is None:
         where = f"; the newest is {entries.newest[0].id}" if entries.newest else ""
         return ContractState(contract=entries.contract, state="error", why=f"no entry at {short_commit(commit)}{where}")
     if entry.source.dirty:
-        why = f"the only entry at {short_commit(commit)} ({entry.id}) is from a dirty working tree"
+        why = f"all runs at {short_commit(commit)} are from a dirty working tree, such as {entry.id}"
         return ContractState(contract=entries.contract, state="error", why=why, entry=entry)
     state: Outcome = "success" if entry.passed else "failure"
     return ContractState(contract=entries.contract, state=state, why=entry.state, entry=entry)

@@ -18,7 +18,7 @@ from ragcontract.history.entry import is_commit
 if TYPE_CHECKING:
     from ragcontract.github.http import Client
 
-DEEPER = "this clone is shallow, so older commits are not known; check out with fetch-depth: 0"
+DEEPER = "this clone is shallow, so older commits are not known; check out with fetch-depth: 0 (GitLab: GIT_DEPTH: 0)"
 
 
 class Commits(Struct, frozen=True, kw_only=True):
@@ -96,5 +96,6 @@ def reachable_by_git(folder: Path = Path()) -> Commits:
     """Return the last commits that the checked-out one reaches; raises :class:`InputError` without git."""
     rows = commits_before("HEAD", bounds.REACHABLE, folder)
     if rows is None:
-        raise InputError(["history: git knows no commit here, so it is not known which entries are of earlier commits"])
+        why = "git shows no commit here (is git installed, and is this folder in a repository that it trusts?)"
+        raise InputError([f"history: {why}, so it is not known which entries are of earlier commits"])
     return Commits.of(((row[0], row[1:]) for row in rows), DEEPER if is_shallow(folder) else "")

@@ -6,7 +6,7 @@ from itertools import islice
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.core.numbers import count, more
+from ragcontract.core.numbers import beginning, count, more
 from ragcontract.core.safe_text import clipped, encodable
 from ragcontract.history.entry import Entry, EntryId, OtherVersionError, decode, entry_path, folder_of
 from ragcontract.history.interface import Store
@@ -14,9 +14,12 @@ from ragcontract.history.interface import Store
 FIRST_MONTHS, MORE_MONTHS = 2, 12  # read at once
 
 
+UNNAMED = "the contract without a name"
+
+
 def contract_in_message(contract: str) -> str:
     """Return how a message names a contract."""
-    return repr(contract) if contract else "the contract without a name"
+    return repr(contract) if contract else UNNAMED
 
 
 def entries_of(store: Store, contract: str | None) -> "ContractEntries":
@@ -133,6 +136,10 @@ class ContractEntries:
         """The newest entries, of all branches; at most as many as are read at once."""
         return tuple(islice(self.newest_first(), bounds.ENTRIES_AT_ONCE))
 
+    def branches(self) -> list[str]:
+        """Return the branches that the newest entries have, sorted."""
+        return sorted({entry.source.branch for entry in self.newest if entry.source.branch})
+
     def branch(self, wanted: str | None) -> str | None:
         """Return the wanted branch, or the only one that entries have; None if they have none.
 
@@ -140,9 +147,9 @@ class ContractEntries:
         """
         if wanted:
             return encodable(wanted)
-        branches = sorted({entry.source.branch for entry in self.newest if entry.source.branch})
+        branches = self.branches()
         if len(branches) > 1:
-            listed = ", ".join(clipped(branch, bounds.BRANCH) for branch in branches[: bounds.NAMES])
+            listed = beginning([clipped(branch, bounds.BRANCH) for branch in branches])
             has = f"{contract_in_message(self.contract)} has entries from several branches ({listed})"
             raise InputError([f"history: {has}; name one with --branch"])
         return branches[0] if branches else None

@@ -7,7 +7,7 @@ application or of its documents. Entries are input like any file: their size, ne
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
@@ -167,6 +167,17 @@ class Entry(Struct, frozen=True, kw_only=True):
         state = f"{self.verdict}, accepted by a label" if self.accepted else self.verdict
         return f"{state}, from a dirty working tree" if self.source.dirty else state
 
+    def lacks_for_baseline(self) -> Iterator[str]:
+        """Yield why the run cannot be a baseline, whatever its verdict."""
+        if self.no_results:
+            yield f"it has no result set: {self.no_results}"
+        if self.source.commit is None:
+            yield "its commit is not known"
+        if self.source.branch is None:
+            yield "its branch is not known; name it with --branch"
+        if self.source.dirty:
+            yield "it is from a dirty working tree, so it does not count as a pass"
+
     def is_of_run(self, run_id: int | None) -> bool:
         """Return whether a workflow run recorded it; False outside GitHub Actions."""
         return run_id is not None and self.source.run_id == run_id
@@ -192,7 +203,7 @@ class NewEntry(Struct, frozen=True, kw_only=True):
 
 def folder_of(contract: str) -> str:
     """Return the name of a contract's folder: the name itself if it is plain, else letters of it and a digest."""
-    if not contract:
+    if contract in {"", DEFAULT_FOLDER}:  # which lists of contracts show
         return DEFAULT_FOLDER
     if _FOLDER_NAME.fullmatch(contract):
         return contract

@@ -15,10 +15,11 @@ from ragcontract.core.errors import InputError
 from ragcontract.core.rule import Plugin
 from ragcontract.core.run import SourceFile
 from ragcontract.evaluation.source import Inputs, Local, entry_ref, is_entry
+from ragcontract.files.git import is_known
 from ragcontract.history.choose_baseline import Chosen, document_of
 from ragcontract.history.ci_environment import origin_of
 from ragcontract.history.contract_entries import entries_of
-from ragcontract.history.entry import NO_TIME, EntryId, NewEntry, is_time
+from ragcontract.history.entry import NO_TIME, EntryId, NewEntry, is_commit_start, is_time, short_commit
 from ragcontract.history.for_check import EntryRows
 from ragcontract.history.interface import Store
 from ragcontract.history.new_entry import new_entry, refuse_part
@@ -26,6 +27,7 @@ from ragcontract.report.json_report import read
 from ragcontract.report.record import ErrorReport, Report
 
 DIGEST_START = 8  # of a digest in a message
+AGAIN = "run this in the folder of the check, or run check again"
 
 
 class Files(Protocol):
@@ -54,8 +56,7 @@ def entry_of_report(
     """
     report = read(path)
     if isinstance(report, ErrorReport):
-        why = f"could not be judged ({report.summary_line}); only checks with a verdict are recorded"
-        raise InputError([f"{path}: {why}"])
+        raise InputError([f"{path}: {report.summary_line}; only checks with a verdict are recorded"])
     try:
         refuse_part(report)
     except InputError as error:
@@ -64,14 +65,29 @@ def entry_of_report(
         raise InputError([f"{path}: created_at: {NO_TIME}"])
     if problems := [f"{path}: {problem}" for problem in _changed(report)]:
         raise InputError(problems)
+    origin = origin_of(environ, Path(), [str(path), *_files_of_run(report)], branch)
+    if problem := _of_another_commit(report, origin.commit):
+        raise InputError([f"{path}: {problem}"])
     inputs = replace(_inputs(report, store), plugins=plugins)
     outcome = pipeline.check(inputs, now=datetime.fromisoformat(report.created_at))
     if outcome.report.verdict != report.verdict:
         again = f"its files give the verdict {outcome.report.verdict} now"
         raise InputError([f"{path}: says {report.verdict}, and {again}; run check again"])
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    origin = origin_of(environ, Path(), [str(path), *_files_of_run(report)], branch)
     return new_entry(report, outcome.evaluation, origin, report_sha256=digest, accepted=accepted, private=private)
+
+
+def _of_another_commit(report: Report, commit: str | None) -> str | None:
+    """Return what is wrong with a run that `record` made of another commit of this repository; None if nothing is.
+
+    A step before may have failed, so that the run of an earlier job was checked.
+    """
+    for version in report.inputs.run.versions.get("retriever_version", ()):
+        recorded = version.removesuffix("-dirty")
+        if commit and is_commit_start(recorded) and not commit.startswith(recorded) and is_known(recorded):
+            advice = "record the run and check again"
+            return f"its run is of the commit {short_commit(recorded)}, not of {short_commit(commit)}; {advice}"
+    return None
 
 
 def _changed(report: Report) -> Iterator[str]:
@@ -93,7 +109,7 @@ def _changed(report: Report) -> Iterator[str]:
             with Path(file.path).open("rb") as stream:
                 now = hashlib.file_digest(stream, "sha256").hexdigest()
         except (OSError, ValueError) as error:  # of a path with a NUL character
-            yield f"{file.path} cannot be read any more ({getattr(error, 'strerror', None) or error}); run check again"
+            yield f"{file.path} cannot be read any more ({getattr(error, 'strerror', None) or error}); {AGAIN}"
             continue
         if now != file.sha256:
             then, now = (f"{digest[:DIGEST_START]}…" for digest in (file.sha256, now))

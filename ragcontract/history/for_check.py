@@ -133,7 +133,7 @@ def facts_of(entries: ContractEntries, name: str | None, context: CheckContext) 
     contract = contract_in_message(entries.contract)
     if not entries.has_any(context.run_id):
         if context.is_pull_request or name not in {LAST_PASS, LAST}:
-            nothing = f"the history has no entries for {contract}; record a check of the base branch first"
+            nothing = f"history has no entries of {contract}: record the base branch first"
             raise InputError([f"{entry_ref(name)}: {nothing}"])
         return HistoryFacts(
             entries=entries, branch=context.branch, no_baseline=f"nothing is recorded for {contract} yet"
@@ -144,7 +144,7 @@ def facts_of(entries: ContractEntries, name: str | None, context: CheckContext) 
         chosen = choose(entries, name, branch, commits, context.run_id)
     except NoEntryFitsError:
         # A branch whose first run failed must still get a verdict, or no later run could be recorded.
-        if context.is_pull_request or name != LAST_PASS or entries.may_have_passed(branch):
+        if context.is_pull_request or name != LAST_PASS or not facts.newest or entries.may_have_passed(branch):
             raise
         return replace(facts, no_baseline=f"no run of {contract} has passed yet")
     return replace(facts, chosen=chosen, behind=_behind(chosen, commits, context))

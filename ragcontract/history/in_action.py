@@ -222,6 +222,8 @@ class JobHistory(Struct, kw_only=True):
             return [f"input history-branch: {settings.history_branch!r} is not a valid name for a history branch"]
         if not is_folder(settings.history):
             return ["input history: expected branch, or the path of a folder"]  # an address may have a password
+        if settings.history == settings.history_branch:
+            return [f"input history: {settings.history} is the name of the branch; write branch, or name a folder"]
         path = self._folder()
         unsafe = [*outside([path], context), *filter(None, [unsafe_output(path, context)])]
         if not unsafe and os.path.isfile(path):  # noqa: PTH113 (pathlib raises if a name is too long)

@@ -213,7 +213,7 @@ UNREADABLE: dict[str, tuple[list[Fault], str]] = {
     ),
     "a result set that is not there": (
         [Fault(body="results", status=200, answer={"data": {"repository": {"ref": None, "results": None}}})],
-        "history:{entry}: its result set is gone, as after `rag-contract history prune`; name a newer entry",
+        "history:{entry}: its result set was deleted, probably by `rag-contract history prune`; name another entry, such as history:last",
     ),
 }
 
@@ -344,7 +344,9 @@ def test_a_baseline_is_named_by_its_commit_or_its_id_or_as_the_last(runner: InPr
     assert entry_of(runner, job, second[:7], run=902) == ids[1]
     assert entry_of(runner, job, first, run=903) == ids[0]
     assert entry_of(runner, job, ids[0], run=904) == ids[0]
-    assert refused(runner, job, "newest").startswith("history:newest: names no entry; use history:last-pass, ")
+    assert refused(runner, job, "newest").startswith(
+        "history:newest: is not the name of an entry; use history:last-pass, "
+    )
     assert refused(runner, job, "0000000").startswith("history:0000000: none of the 6 entries of 'docs' ")
 
 
@@ -358,7 +360,9 @@ def test_without_a_history_an_entry_cannot_be_the_baseline(runner: InProcess) ->
 
 @pytest.mark.parametrize("job", [Job(ref="refs/tags/v1"), Job(name="pull_request_target")])
 def test_an_event_without_a_branch_has_no_baseline_in_the_history(runner: InProcess, job: Job) -> None:
-    assert refused(runner, job) == (f"history:last-pass: the event {job.name} has no branch to read the history of")
+    assert refused(runner, job) == (
+        f"history:last-pass: the event {job.name} does not name a branch whose history could be read"
+    )
 
 
 def test_an_entry_beside_a_file_is_refused(runner: InProcess) -> None:

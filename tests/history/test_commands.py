@@ -96,7 +96,7 @@ def test_show_has_the_runs_of_one_branch() -> None:
     assert [entry["source"]["commit"] for entry in shown("--branch", "main")["entries"]] == [of_main]
     ended = rag_contract("history", "show", "--history", HISTORY)
     assert ended.code == 2
-    assert "are of several branches (main, topic); name one with --branch" in ended.err
+    assert "has entries from several branches (main, topic); name one with --branch" in ended.err
 
 
 def test_show_asks_which_contract_is_meant() -> None:
@@ -257,15 +257,28 @@ def test_what_a_label_accepted_did_not_pass() -> None:
     assert (ended.code, ended.out) == (1, "docs: fail, accepted by a label\n")
 
 
-def test_a_run_of_changed_files_does_not_count() -> None:
-    commit("doc1", "doc2")
+def test_a_run_from_a_dirty_working_tree_does_not_count() -> None:
+    sha = commit("doc1", "doc2")
     Path("file").write_text("changed")
-    sha = git("rev-parse", "HEAD")
-    entry = check("doc1", "doc2")
-    assert gate(sha) == (2, f"docs: no entry at {sha[:7]} but one of changed files, {entry}\n")
+    check("doc1", "x", passes=False)
+    assert gate(sha) == (0, "docs: pass\n")
 
 
-@pytest.mark.parametrize("name", ["main", "abcdef", "ABCDEF1", "--x"])
+def test_only_runs_from_a_dirty_working_tree_are_not_a_pass() -> None:
+    commit("doc1", "doc2")
+    git("commit", "-q", "--allow-empty", "-m", "next")
+    Path("file").write_text("changed")
+    sha, entry = git("rev-parse", "HEAD"), check("doc1", "doc2")
+    assert gate(sha) == (2, f"docs: all runs at {sha[:7]} are from a dirty working tree, such as {entry}\n")
+
+
+def test_a_name_of_git_is_a_commit() -> None:
+    commit("doc1", "doc2")
+    git("tag", "v1")
+    assert gate("HEAD") == gate("main") == gate("v1") == (0, "docs: pass\n")
+
+
+@pytest.mark.parametrize("name", ["topic", "abcdef", "ABCDEF1", "--x"])
 def test_what_is_not_a_commit_is_an_error(name: str) -> None:
     commit("doc1", "doc2")
     ended = rag_contract("history", "gate", "--history", HISTORY, "--", name)
@@ -288,10 +301,44 @@ def test_contracts_of_long_ago_need_not_have_passed() -> None:
 
 
 def test_an_empty_history_is_an_error() -> None:
-    assert gate("a" * 40) == (
-        2,
-        f"error: {HISTORY}: no contract has an entry of the last 90 days; name one with --contract\n",
-    )
+    assert gate("a" * 40) == (2, f"error: {HISTORY}: there is no such folder\n")
+    Path(HISTORY).mkdir()
+    nothing = "no contract has an entry from the last 90 days; name one with --contract"
+    assert gate("a" * 40) == (2, f"error: {HISTORY}: {nothing}\n")
+
+
+@pytest.mark.parametrize("argv", [("show",), ("prune",), ("copy", HISTORY, "other")])
+def test_a_folder_that_does_not_exist_is_an_error(argv: tuple[str, ...]) -> None:
+    options = () if argv[0] == "copy" else ("--history", HISTORY)
+    assert rag_contract("history", *argv, *options) == (2, "", f"error: {HISTORY}: there is no such folder\n")
+
+
+def test_an_existing_file_is_not_overwritten() -> None:
+    commit("doc1", "doc2")
+    before = Path("golden.jsonl").read_bytes()
+    ended = rag_contract("history", "show", "last", "--history", HISTORY, "--baseline-out", "golden.jsonl")
+    assert (ended.code, ended.err) == (2, "error: golden.jsonl: exists already; delete it, or name another file\n")
+    assert Path("golden.jsonl").read_bytes() == before
+
+
+def test_a_contract_without_a_name_is_named_as_lists_show_it() -> None:
+    sha = commit("doc1", "doc2", name="")
+    check("doc1", "x", name="docs", passes=False)
+    assert "has several contracts (_default, docs)" in rag_contract("history", "show", "--history", HISTORY).err
+    assert [entry["contract"] for entry in shown("--contract", "_default")["entries"]] == [""]
+    assert gate(sha) == (1, "the contract without a name: pass\ndocs: fail\n")
+    assert gate(sha, "--contract", "_default")[0] == 0
+
+
+def test_the_run_of_another_commit_is_not_recorded() -> None:
+    first = commit("doc1", "doc2")
+    git("commit", "-q", "--allow-empty", "-m", "next")
+    rows = [run("q1", "doc1", retriever_version=first[:12]), run("q2", "doc2", retriever_version=first[:12])]
+    write_jsonl(Path("current_run.jsonl"), rows)
+    assert rag_contract("check", "--name", "docs").code == 0
+    ended = rag_contract("history", "add", "--history", HISTORY)
+    why = f"its run is of the commit {first[:7]}, not of {git('rev-parse', 'HEAD')[:7]}; record the run and check again"
+    assert (ended.code, ended.err) == (2, f"error: report.json: {why}\n")
 
 
 def test_an_entry_that_cannot_be_read_is_not_a_pass() -> None:
@@ -362,7 +409,7 @@ def test_old_result_sets_are_pruned() -> None:
     for document in ("doc2", "x", "y"):
         commit("doc1", document, passes=document == "doc2")
     ended = rag_contract("history", "prune", "--history", HISTORY, "--keep-results", "1")
-    assert (ended.code, ended.out) == (0, f"deleted 2 result sets of {HISTORY}\n")
+    assert (ended.code, ended.out) == (0, f"deleted 2 result sets from {HISTORY}\n")
     assert len(shown()["entries"]) == 3
 
 

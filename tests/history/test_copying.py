@@ -179,7 +179,7 @@ def test_entries_of_later_versions_are_counted(source: Folder, target: Folder) -
         file_of(source, other).write_bytes(other.content.replace(b'"schema_version": 1', b'"schema_version": 2'))
     found = copy(source, target)
     assert (found.entries, found.other_versions, found.faulty) == (1, 2, 0)
-    assert found.warnings == ("2 entries are of a version that this rag-contract does not know, and not copied",)
+    assert found.warnings == ("2 entries were written by a newer rag-contract, and not copied",)
 
 
 def test_an_entry_whose_place_is_taken_is_left_out_and_the_others_are_copied(source: Folder, target: Folder) -> None:
@@ -245,7 +245,7 @@ UNREADABLE = {
     **{name: (spoil, "no result set is deleted, because it may need any") for name, (spoil, _) in SPOILED.items()},
     "of a later version": (
         lambda data: data.replace(b'"schema_version": 1', b'"schema_version": 2'),
-        "does not know; use a newer one; no result set is deleted",
+        "was written by a newer rag-contract; use that one; no result set is deleted",
     ),
 }
 

@@ -158,7 +158,8 @@ def test_a_check_of_one_tag_reads_and_is_not_recorded(runner: InProcess, github:
     result = push().run(runner, IN_BRANCH | {"tag": "smoke"}, run=10)
     assert result.exit_code == 0
     assert (
-        "Not recorded: covers only part of the contract (--tag smoke); only whole checks are recorded.\n" in result.log
+        "Not recorded: the check covers only part of the contract (--tag smoke); only whole checks are recorded.\n"
+        in result.log
     )
     assert not messages(result, "warning")
     assert len(entries(github)) == 3

@@ -184,7 +184,7 @@ def test_what_names_another_store_is_no_folder(runner: InProcess, name: str) -> 
 def test_a_name_that_no_branch_can_have_is_an_input_error(runner: InProcess, branch: str) -> None:
     result = push().run(runner, {"history": "branch", "history-branch": branch})
     assert result.exit_code == 2
-    assert messages(result, "error") == [f"input history-branch: {branch!r} cannot be a branch with a history"]
+    assert messages(result, "error") == [f"input history-branch: {branch!r} is not a valid name for a history branch"]
     assert not [sent for sent in runner.github.sent if is_of_history(sent)]
 
 

@@ -105,7 +105,7 @@ def test_an_entry_does_not_count_if(changed: dict[str, Any], past: Past) -> None
 
 
 STATES = {"fail": FAIL, "fail, accepted by a label": NOT_A_PASS["a label accepted it"]} | {
-    "pass, of changed files": NOT_A_PASS["its files were changed"]
+    "pass, from a dirty working tree": NOT_A_PASS["its files were changed"]
 }
 
 
@@ -142,7 +142,7 @@ def test_with_passes_that_have_no_result_set_the_error_says_so(past: Past) -> No
 ONLY: dict[str, tuple[str, dict[str, Any], str]] = {
     "it failed": ("last-pass", FAIL, "(fail), did not pass"),
     "it has no result set": ("last-pass", NOT_A_PASS["it has no result set"], "(pass), has no result set"),
-    "it is of another run": ("20261121T203000Z-3f9c1a2b4d5e-17345678901-1", {}, "(pass), is named otherwise"),
+    "it is of another run": ("20261121T203000Z-3f9c1a2b4d5e-17345678901-1", {}, "(pass), does not match the name"),
 }
 
 
@@ -172,7 +172,7 @@ def test_entries_of_other_branches_alone_are_named(past: Past, monkeypatch: pyte
 def test_the_branch_must_be_named_where_entries_have_several(past: Past) -> None:
     wanted = past.record(2)
     past.record(1, source={"branch": "release"})
-    error = "error: history: the entries of 'docs' are of several branches (main, release); name one with --branch\n"
+    error = "error: history: 'docs' has entries from several branches (main, release); name one with --branch\n"
     assert checked(past) == ("", error)
     assert checked(past, "last-pass", "--branch", "main")[0] == wanted
 
@@ -268,7 +268,9 @@ def test_in_a_shallow_clone_the_error_says_how_to_get_older_commits(
         (tmp_path / "clone" / name).write_bytes(Path(name).read_bytes())
     monkeypatch.chdir(tmp_path / "clone")
     error = checked(past)[1]
-    assert error.endswith("this clone is shallow, so older commits are not known; check out with fetch-depth: 0\n")
+    assert error.endswith(
+        "this clone is shallow, so older commits are not known; check out with fetch-depth: 0 (GitLab: GIT_DEPTH: 0)\n"
+    )
     wanted = past.record(1)
     assert checked(past)[0] == wanted
 
@@ -280,7 +282,7 @@ def test_outside_of_a_repository_nothing_is_known_of_commits(
     monkeypatch.chdir(tmp_path)
     for name in ("golden.jsonl", "current_run.jsonl"):
         Path(name).write_bytes((Path("repository") / name).read_bytes())
-    assert checked(past)[1].startswith("error: history: git knows no commit here")
+    assert checked(past)[1].startswith("error: history: git shows no commit here")
 
 
 NAMES: dict[str, Callable[[Past, str], str]] = {
@@ -302,7 +304,7 @@ def test_other_names_may_mean_an_entry_that_failed(named: Callable[[Past, str], 
 def test_what_names_no_entry_is_an_error(name: str, past: Past) -> None:
     past.record(1)
     advice = "use history:last-pass, history:last, a commit of at least 7 digits, or the id of an entry"
-    assert checked(past, name) == ("", f"error: history:{name}: names no entry; {advice}\n")
+    assert checked(past, name) == ("", f"error: history:{name}: is not the name of an entry; {advice}\n")
 
 
 def test_the_report_says_how_many_commits_came_after_it(past: Past) -> None:
@@ -344,7 +346,7 @@ def test_a_result_set_that_was_changed_is_refused(past: Past) -> None:
 def test_a_result_set_that_is_gone_is_named(past: Past) -> None:
     past.record(1)
     next(Path(past.store.name).rglob("results/*/*.jsonl")).unlink()
-    assert "its result set is gone, as after `rag-contract history prune`" in checked(past)[1]
+    assert "its result set was deleted, probably by `rag-contract history prune`" in checked(past)[1]
 
 
 def test_entries_that_cannot_be_read_are_named_and_left_out(past: Past) -> None:
@@ -358,4 +360,4 @@ def test_entries_that_cannot_be_read_are_named_and_left_out(past: Past) -> None:
     ended = rag_contract("check", "--name", "docs", "--history", past.store.name, "--baseline", "history:last-pass")
     assert json.loads(Path("report.json").read_text())["history"]["baseline"]["id"] == wanted
     assert f"warning: history: entries/docs/2026-11/{newer}.json: is not an entry of a history" in ended.err
-    assert "warning: history: 1 entry of a version that this rag-contract does not know" in ended.err
+    assert "warning: history: skipped 1 entry written by a newer rag-contract" in ended.err

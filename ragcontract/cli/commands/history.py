@@ -13,17 +13,19 @@ from ragcontract.cli.console import say, say_json, warn
 from ragcontract.cli.history_options import branch_option, contract_option, history_option
 from ragcontract.cli.options import clock, refuse_outputs
 from ragcontract.core import bounds
-from ragcontract.core.errors import ExitCode, InputError
+from ragcontract.core.errors import ExitCode, InputError, OutputError
 from ragcontract.core.numbers import count
 from ragcontract.core.safe_text import visible
-from ragcontract.files.writing import goes_to_stdout, write_files
+from ragcontract.files.git import commit_named
+from ragcontract.files.writing import goes_to_stdout, is_device, write_files
 from ragcontract.github.context import GitHubError
 from ragcontract.history.choose_baseline import document_of, entry_named
 from ragcontract.history.commit_state import CommitState, commit_state
-from ragcontract.history.contract_entries import contract_in_message, entries_of
+from ragcontract.history.contract_entries import UNNAMED, contract_in_message, entries_of
 from ragcontract.history.copy_and_prune import copy, prune
-from ragcontract.history.entry import Entry
+from ragcontract.history.entry import Entry, is_commit_start
 from ragcontract.history.entry_of_report import entry_of_report
+from ragcontract.history.folder import Folder
 from ragcontract.history.interface import Store
 from ragcontract.history.open_store import client_for, open_store, repository_here
 from ragcontract.history.show import Listing, one_run, query_history, query_runs, runs
@@ -31,6 +33,7 @@ from ragcontract.report import terminal
 from ragcontract.report.blocks import Block
 
 RUNS, KEPT = 20, 200
+FULL_COMMIT = 40  # digits
 FORMAT = click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", help="The output format. [text]"
 )
@@ -72,8 +75,7 @@ def add(
         private=no_answers,
         plugins=load_plugins(plugins),
     )
-    if new.entry.no_results:
-        warn([f"{new.path}: cannot be a baseline, because it has no result set: {new.entry.no_results}"])
+    warn([f"{new.path}: cannot be a baseline: {why}" for why in new.entry.lacks_for_baseline()])
     done = {"added": "recorded", "exists": "already recorded:"}[store.add(new)]
     say(f"{done} {new.path}\n")
     return ExitCode.PASS
@@ -109,7 +111,9 @@ def show(
     """
     if baseline_out and not ref:
         raise click.UsageError("--baseline-out needs REF, the run to write")
-    store = _store(history)
+    if ref and query is not None:
+        raise click.UsageError("--query shows the runs of a query, and REF one run; give one of them")
+    store = _store(history, exists=True)
     entries = entries_of(store, contract)
     if ref:
         _show_run(entry_named(entries, ref, branch), store, form, baseline_out)
@@ -132,6 +136,8 @@ def show(
 def _show_run(entry: Entry, store: Store, form: str, baseline_out: str | None) -> None:
     if baseline_out:
         refuse_outputs({"baseline_out": baseline_out}, [])
+        if os.path.lexists(baseline_out) and not is_device(baseline_out):
+            raise OutputError([f"{baseline_out}: exists already; delete it, or name another file"])
         write_files({baseline_out: document_of(store, entry)})
     if baseline_out is None or not goes_to_stdout(baseline_out):
         _print(entry, one_run(entry), form)
@@ -162,12 +168,14 @@ def gate(*, commit: str, history: str | None, contracts: Sequence[str], status: 
     Exits 0 if the newest run of every contract at this very commit passed, 1 if a run did not, 2 if a contract has no
     run there. A run that a label accepted did not pass, and one of changed files does not count.
     """
-    outcome = commit_state(_store(history), commit, contracts, clock())
+    outcome = commit_state(_store(history, exists=True), _commit(commit), contracts, clock())
     if form == "json":
         say_json(msgspec.json.format(msgspec.json.encode(outcome), indent=2).decode() + "\n")
     else:
-        lines = (f"{visible(each.contract) or 'contract'}: {visible(each.why)}" for each in outcome.contracts)
+        lines = (f"{visible(each.contract or UNNAMED)}: {visible(each.why)}" for each in outcome.contracts)
         say("".join(f"{line}\n" for line in lines))
+    if status and len(outcome.commit) < FULL_COMMIT:
+        raise click.UsageError("--status needs the whole commit, of which no entry was found")
     if status:
         _set_status(outcome, os.environ)
     return outcome.exit_code
@@ -193,7 +201,7 @@ def copy_entries(*, source: str, target: str) -> int:
 
     FROM and TO take the same values as --history.
     """
-    copied = copy(_store(source), _store(target))
+    copied = copy(_store(source, exists=True), _store(target))
     warn(copied.warnings)
     entries, sets = count(copied.entries, "entry"), count(copied.result_sets, "result set")
     say(f"copied {entries} and {sets}; {copied.present:,} were there already\n")
@@ -214,12 +222,21 @@ def prune_results(*, history: str | None, keep_results: int) -> int:
 
     All entries stay. A run without a result set is still shown, but cannot be a baseline.
     """
-    store = _store(history)
+    store = _store(history, exists=True)
     say(f"deleted {count(prune(store, keep_results), 'result set')} from {visible(store.name)}\n")
     return ExitCode.PASS
 
 
-def _store(name: str | None) -> Store:
+def _commit(name: str) -> str:
+    """Return the commit that a name such as HEAD means to git; a commit stays what it is."""
+    return name if is_commit_start(name) else commit_named(name) or name
+
+
+def _store(name: str | None, *, exists: bool = False) -> Store:
+    """Open a history; raises InputError if it is a folder that must exist and does not."""
     if not name:
         raise click.UsageError("name the history with --history: a folder, or github: for this repository's branch")
-    return open_store(name, os.environ)
+    store = open_store(name, os.environ)
+    if exists and isinstance(store, Folder) and not os.path.isdir(name):  # noqa: PTH112 (pathlib raises if a name is too long)
+        raise InputError([f"{name}: there is no such folder"])
+    return store
