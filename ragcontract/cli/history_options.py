@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ragcontract.cli.console import warn
 from ragcontract.core.errors import InputError
 from ragcontract.core.lines import Line
 from ragcontract.evaluation.source import Inputs, Local, is_entry
@@ -60,7 +61,9 @@ def run_named(path: str, history: "HistoryOfCheck | None") -> Local:
     """Return the run of the entry that stands in place of a path; raises :class:`InputError` if there is none."""
     if history is None:
         raise _no_history(path)
-    return history.run_named(path)
+    run, warnings = history.run_named(path)
+    warn(warnings)
+    return run
 
 
 def _no_history(path: str) -> InputError:

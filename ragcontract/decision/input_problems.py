@@ -31,7 +31,7 @@ from ragcontract.evaluation.observations import (
     UnreadChecks,
 )
 from ragcontract.evaluation.side import Side
-from ragcontract.evaluation.source import Inputs, file_of_both
+from ragcontract.evaluation.source import Inputs, file_of_both, is_entry
 from ragcontract.files.mistaken import without_swapped
 from ragcontract.files.problems import Collector, Problems, without_values
 from ragcontract.rules.ranks import ForbiddenDocs
@@ -88,7 +88,10 @@ def input_problems(evaluation: Evaluation, *, complete: bool = False) -> Problem
             if baseline.rows.changed
             else "no query in common with the golden file"
         )
-        problems.problem(baseline.files[0].path, f"has {common}; recreate it with `rag-contract baseline --force`")
+        path = baseline.files[0].path
+        again = "recreate it with `rag-contract baseline --force`"
+        advice = "give each contract a name of its own" if is_entry(path) else again
+        problems.problem(path, f"has {common}; {advice}")
     contract = evaluation.contract
     for gate in contract.gates if all_golden else ():
         if gate.id in contract.impossible or not _is_known(gate, evaluation):

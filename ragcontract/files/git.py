@@ -62,11 +62,11 @@ def is_shallow(folder: Path = Path()) -> bool:
 
 
 def commits_before(commit: str, most: int, folder: Path = Path()) -> list[tuple[str, ...]] | None:
-    """Return a commit and those before it, at most ``most``, newest first, each followed by its parents.
+    """Return a commit and those before it, at most ``most``, each with its parents; None if git does not know it.
 
-    None if the commit is not known here.
+    The newest are first, and no commit is before one that follows it.
     """
-    listed = git(folder, "rev-list", "--parents", f"--max-count={most}", "--end-of-options", commit)
+    listed = git(folder, "rev-list", "--date-order", "--parents", f"--max-count={most}", "--end-of-options", commit)
     return None if listed is None else [tuple(line.split()) for line in listed.decode().splitlines()]
 
 

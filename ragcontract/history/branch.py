@@ -242,27 +242,31 @@ class Branch:
                     failure = GitHubError(f"the branch {self._branch} was created, but GitHub does not show it")
                     self._client.wait(self._pause(attempt), failure)
                     continue
-                if self._is_there(new, head.files):
-                    return "added" if sent else "exists"
-                additions = {new.path: new.content}
+                is_there = self._is_there(new, head.files)
+                additions = {} if is_there else {new.path: new.content}
                 if new.results is not None and new.entry.results is not None and not head.has_results:
                     additions[results_path(new.entry.results.sha256)] = new.results
-                if self._commit(head.oid, _headline(new), attempt, additions=additions):
-                    return "added"
-                sent = True
+                if not additions or self._commit(head.oid, _headline(new), attempt, additions=additions):
+                    return "exists" if is_there and not sent else "added"
+                sent = sent or not is_there
 
     def delete_results(self, digests: Collection[str]) -> None:
         with self._explained(WRITING):
+            expected = self._snapshot.head if self._snapshot else None
+            part: list[str] = []
             attempt = 0
             while True:
                 head, files = self._list_results()
                 # Only files that are there: GitHub refuses a commit that deletes others.
                 paths = [results_path(digest) for digest in sorted(files.keys() & set(digests))]
+                if expected not in {None, head} and (not part or set(part) & set(paths)):
+                    # Somebody else moved the head: an entry that was recorded meanwhile may have one of these.
+                    raise InputError([f"{self.name}: changed meanwhile; run the command again"])
                 if head is None or not paths:
                     return
-                part = paths[: bounds.DELETED_AT_ONCE]
-                headline = f"Delete {len(part)} result sets [skip ci]"
-                attempt = 0 if self._commit(head, headline, attempt, deletions=part) else attempt + 1
+                expected, part = head, paths[: bounds.DELETED_AT_ONCE]
+                done = self._commit(head, f"Delete {len(part)} result sets [skip ci]", attempt, deletions=part)
+                attempt = 0 if done else attempt + 1
 
     def _look(self, new: NewEntry) -> _Head | None:
         """Return the branch as it is before an entry is added; None if there is no branch."""

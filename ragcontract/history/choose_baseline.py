@@ -85,8 +85,9 @@ def entry_named(entries: ContractEntries, name: str, branch: str | None) -> Entr
     """
     name = name.removeprefix(ENTRY_PREFIX)
     _refuse_no_name(name)
+    wanted = entries.branch(branch) if name in {LAST_PASS, LAST} else branch
     for entry in entries.newest_first():
-        if branch in {None, entry.source.branch} and _fits(entry, name):
+        if wanted in {None, entry.source.branch} and _fits(entry, name):
             return entry
     on = f" on {visible(branch)}" if branch else ""
     raise InputError(

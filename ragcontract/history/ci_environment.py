@@ -57,8 +57,9 @@ def check_context(environ: Mapping[str, str], folder: Path, branch: str | None) 
     merged = environ.get("GITHUB_EVENT_NAME") in PULL_REQUESTS
 
     def tip(commits: Commits) -> str | None:
-        if merged and commits.base_of_merge:
-            return commits.base_of_merge
+        if target:
+            is_merge = merged and commits.newest == environ.get("GITHUB_SHA")
+            return commits.base_of_merge if is_merge else None
         own = _first(environ, BRANCH) or branch_of(folder)
         return commits.newest if wanted is None or (own or "").removeprefix(REMOTE) == wanted else None
 

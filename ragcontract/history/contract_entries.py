@@ -91,9 +91,15 @@ class ContractEntries:
         """
         return any(own_run is None or entry_id.run_id != own_run for entry_id in self._ids())
 
-    def may_have_passed(self, branch: str | None) -> bool:
-        """Return whether a run of the branch has passed, or may have because an entry cannot be read."""
-        has_passed = any(entry.source.branch == branch and entry.passed for entry in self.newest_first())
+    def may_have_passed(self, branch: str | None, own_run: int | None) -> bool:
+        """Return whether a run of the branch has passed with results, or may have because an entry cannot be read.
+
+        Entries of the workflow run ``own_run`` do not count.
+        """
+        has_passed = any(
+            entry.source.branch == branch and entry.passed and entry.results and not entry.is_of_run(own_run)
+            for entry in self.newest_first()
+        )
         return has_passed or bool(self.skipped or self.faulty)
 
     def ids(self) -> Iterator[EntryId]:

@@ -9,6 +9,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -128,7 +129,7 @@ class ResultsFile(Struct, frozen=True, kw_only=True):
     bytes: Count
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class Entry(Struct, frozen=True, kw_only=True, dict=True):
     """A recorded check. Unknown fields are ignored."""
 
     schema_version: Literal[1] = SCHEMA_VERSION
@@ -166,6 +167,17 @@ class Entry(Struct, frozen=True, kw_only=True):
         """The verdict, and why a pass does not count."""
         state = f"{self.verdict}, accepted by a label" if self.accepted else self.verdict
         return f"{state}, from a dirty working tree" if self.source.dirty else state
+
+    @cached_property
+    def broken_ids(self) -> frozenset[str]:
+        """The broken queries, whether they fail or not; see :attr:`lists_all_broken`."""
+        return frozenset((*self.failed, *self.tolerated))
+
+    @property
+    def lists_all_broken(self) -> bool:
+        """Whether a query that is not among the broken ones held; False if the lists are cut."""
+        listed = len(self.failed) + len(self.tolerated)
+        return listed >= self.broken.queries and max(len(self.failed), len(self.tolerated)) < bounds.ENTRY_FAILED
 
     def lacks_for_baseline(self) -> Iterator[str]:
         """Yield why the run cannot be a baseline, whatever its verdict."""

@@ -23,10 +23,12 @@ from ragcontract.history.entry import NO_TIME, EntryId, NewEntry, is_commit_star
 from ragcontract.history.for_check import EntryRows
 from ragcontract.history.interface import Store
 from ragcontract.history.new_entry import new_entry, refuse_part
+from ragcontract.report.formats import FORMATS
 from ragcontract.report.json_report import read
 from ragcontract.report.record import ErrorReport, Report
 
 DIGEST_START = 8  # of a digest in a message
+REPORTS = [form.default for form in FORMATS if form.default] + ["report.html"]  # which a check writes
 AGAIN = "run this in the folder of the check, or run check again"
 
 
@@ -55,6 +57,8 @@ def entry_of_report(
     has changed since.
     """
     report = read(path)
+    if accepted and report.verdict == "pass":
+        raise InputError([f"{path}: passed, so there is nothing that could have been accepted"])
     if isinstance(report, ErrorReport):
         raise InputError([f"{path}: {report.summary_line}; only checks with a verdict are recorded"])
     try:
@@ -65,7 +69,7 @@ def entry_of_report(
         raise InputError([f"{path}: created_at: {NO_TIME}"])
     if problems := [f"{path}: {problem}" for problem in _changed(report)]:
         raise InputError(problems)
-    origin = origin_of(environ, Path(), [str(path), *_files_of_run(report)], branch)
+    origin = origin_of(environ, Path(), [str(path), *REPORTS, *_files_of_run(report)], branch)
     if problem := _of_another_commit(report, origin.commit):
         raise InputError([f"{path}: {problem}"])
     inputs = replace(_inputs(report, store), plugins=plugins)

@@ -18,8 +18,9 @@ from ragcontract.history.commits import CheckContext, Commits
 from ragcontract.history.contract_entries import ContractEntries, contract_in_message, entries_of
 from ragcontract.history.entry import NO_COMMIT, Entry
 from ragcontract.history.interface import Store
-from ragcontract.history.open_store import NoTokenError, open_store
+from ragcontract.history.open_store import NotReachableError, open_store
 from ragcontract.pipeline import Outcome
+from ragcontract.report.headline import summary_of
 from ragcontract.report.history_report import BrokenSince, HistoryBaseline, HistoryReport
 from ragcontract.report.record import QueryReport
 from ragcontract.runs.baseline_file import StoredEvent, document_events
@@ -58,16 +59,22 @@ class HistoryFacts(Struct, frozen=True, kw_only=True):
 
     def add_to_report(self, outcome: Outcome) -> Outcome:
         """Return the outcome of a check with what the history says in its report."""
-        report = outcome.report
+        report, gates = outcome.report, self._left_out(outcome)
         history = HistoryReport(
             branch=self.branch,
             entries=len(self.newest),
             baseline=self._baseline(),
+            limits_left_out=len(gates),
             broken_since=broken_since(self.newest, report.queries),
             notes=list(self.notes),
         )
-        warnings = [*report.warnings, *self._left_out(outcome), *(self.entries.warnings() if self.entries else ())]
-        return replace(outcome, report=replace(report, history=history, warnings=warnings))
+        warnings = [*report.warnings, *self._about_left_out(gates), *self.warnings()]
+        report = replace(report, history=history, warnings=warnings)
+        return replace(outcome, report=replace(report, summary_line=summary_of(report)))
+
+    def warnings(self) -> list[str]:
+        """Return what could not be read of the history."""
+        return [*self.entries.warnings()] if self.entries else []
 
     def _baseline(self) -> HistoryBaseline | None:
         if self.chosen is None:
@@ -76,10 +83,13 @@ class HistoryFacts(Struct, frozen=True, kw_only=True):
         commit = entry.source.commit or NO_COMMIT
         return HistoryBaseline(id=entry.id, commit=commit, named=self.chosen.named, behind=self.behind)
 
-    def _left_out(self, outcome: Outcome) -> Iterator[str]:
-        """Yield a warning with the limits that need a baseline, where there is none yet."""
-        gates = [gate.id for gate in outcome.evaluation.contract.config_file.gates if gate.needs_baseline]
-        if self.no_baseline and gates:
+    def _left_out(self, outcome: Outcome) -> list[str]:
+        """Return the limits that need a baseline, where there is none yet."""
+        gates = outcome.evaluation.contract.config_file.gates
+        return [gate.id for gate in gates if gate.needs_baseline] if self.no_baseline else []
+
+    def _about_left_out(self, gates: Sequence[str]) -> Iterator[str]:
+        if gates:
             shown = ", ".join(gates[: bounds.NAMES]) + more(len(gates), bounds.NAMES, form=" and {}")
             limits = f"{count(len(gates), 'limit')} on changes {'is' if len(gates) == 1 else 'are'} left out: {shown}"
             yield f"history: {self.no_baseline}, so {limits}"
@@ -96,18 +106,21 @@ class HistoryOfCheck(Struct, frozen=True, kw_only=True):
         """Read what a check needs; ``name`` is that of the entry that is its baseline, if any."""
         try:
             store = self.open()
-        except NoTokenError as error:
+        except NotReachableError as error:
             if name is None:
                 return HistoryFacts.not_read(self.context.branch, error)
             raise
         return facts_of(entries_of(store, self.contract), name, self.context)
 
-    def run_named(self, path: str) -> Local:
-        """Return the run of the entry that stands in place of a path; raises :class:`InputError` if there is none."""
+    def run_named(self, path: str) -> tuple[Local, list[str]]:
+        """Return the run of the entry that stands in place of a path, and warnings about the history.
+
+        Raises :class:`InputError` if there is none.
+        """
         facts = self.facts(path.removeprefix(ENTRY_PREFIX))
         if facts.chosen is None:
             raise InputError([f"{path}: {facts.no_baseline}"])
-        return Local(EntryRows(chosen=facts.chosen))
+        return Local(EntryRows(chosen=facts.chosen)), facts.warnings()
 
 
 def history_of_check(
@@ -144,9 +157,10 @@ def facts_of(entries: ContractEntries, name: str | None, context: CheckContext) 
         chosen = choose(entries, name, branch, commits, context.run_id)
     except NoEntryFitsError:
         # A branch whose first run failed must still get a verdict, or no later run could be recorded.
-        if context.is_pull_request or name != LAST_PASS or not facts.newest or entries.may_have_passed(branch):
+        may_have_passed = not facts.newest or entries.may_have_passed(branch, context.run_id)
+        if context.is_pull_request or name != LAST_PASS or may_have_passed:
             raise
-        return replace(facts, no_baseline=f"no run of {contract} has passed yet")
+        return replace(facts, no_baseline=f"no run of {contract} with a result set has passed yet")
     return replace(facts, chosen=chosen, behind=_behind(chosen, commits, context))
 
 
@@ -166,14 +180,19 @@ def _behind(chosen: Chosen, commits: Commits, context: CheckContext) -> int | No
     return max(steps - (tip == commits.newest), 0)
 
 
+def _may_break(entry: Entry, query_id: str) -> bool:
+    return query_id in entry.broken_ids or not entry.lists_all_broken
+
+
 def broken_since(newest: Sequence[Entry], queries: Iterable[QueryReport]) -> dict[str, BrokenSince]:
     """Return since when broken queries are broken in the entries, which are the newest first; others are left out."""
-    broken_in = [frozenset((*entry.failed, *entry.tolerated)) for entry in newest]
     since: dict[str, BrokenSince] = {}
     for query in queries:
         runs = 0
-        while query.status != "pass" and runs < len(newest) and query.id in broken_in[runs]:
+        while query.status != "pass" and runs < len(newest) and _may_break(newest[runs], query.id):
             runs += 1
+        while runs and query.id not in newest[runs - 1].broken_ids:  # a list that is cut does not say when it broke
+            runs -= 1
         if runs:
             first = newest[runs - 1]
             commit = first.source.commit or NO_COMMIT

@@ -42,8 +42,8 @@ _BRANCH = re.compile(
 )
 
 
-class NoTokenError(InputError):
-    """There is no token with which GitHub could be asked."""
+class NotReachableError(InputError):
+    """GitHub cannot be asked: there is no token, or it is not known which repository is meant."""
 
 
 class BranchName(Struct, frozen=True, kw_only=True):
@@ -104,7 +104,7 @@ def client_for(environ: Mapping[str, str], repository: str, *, seconds: float) -
     """Return a client for GitHub with the token in the environment; raises InputError without one."""
     token = next((environ[name] for name in TOKENS if environ.get(name)), "")
     if not token:
-        raise NoTokenError([f"history: GitHub needs a token that may read {repository}; set {TOKENS[0]}"])
+        raise NotReachableError([f"history: GitHub needs a token that may read {repository}; set {TOKENS[0]}"])
     context = replace(Context.from_environ(environ), token=Token(token.strip()), repository=repository)
     try:
         return connect(context, SESSION.load(), Timing(), seconds=seconds)
@@ -119,7 +119,7 @@ def repository_here(environ: Mapping[str, str], folder: Path = Path()) -> str:
     repository = environ.get("GITHUB_REPOSITORY") or (match[1] if match else "")
     if not _REPOSITORY.fullmatch(repository):
         neither = "neither GITHUB_REPOSITORY nor the git remote names one"
-        raise InputError([f"github: cannot find the repository: {neither}; use github:owner/name"])
+        raise NotReachableError([f"github: cannot find the repository: {neither}; use github:owner/name"])
     return repository
 
 

@@ -29,7 +29,7 @@ class QueryRun(Struct, frozen=True, kw_only=True):
     id: str
     commit: str | None
     created_at: str
-    status: str  # pass, broken, tolerated, or absent
+    status: str  # pass, broken, tolerated, absent (no such query yet), or unknown (its entry does not list all)
     ranks: dict[str, int | None] | None  # of its relevant documents; None if it is not known
 
 
@@ -139,17 +139,20 @@ def query_history(store: Store, entries: Iterable[Entry], query_id: str, most: i
     ranks = _Ranks(store, query_id)
     all_runs = [ranks.run(entry, with_ranks=number < most) for number, entry in enumerate(entries)]
     listed = all_runs[:most]
-    start = next((number for number, run in enumerate(listed) if run.status != ABSENT), None)
+    start = next((number for number, run in enumerate(listed) if run.status not in {ABSENT, UNKNOWN}), None)
     if start is None:
         raise InputError([f"--query {query_id}: none of the last {count(len(listed), 'run')} has this query"])
     broken = _is_broken(listed[start])
-    end = next((number for number in range(start, len(all_runs)) if _is_broken(all_runs[number]) != broken), None)
+    others = (number for number in range(start, len(all_runs)) if _differs(all_runs[number], broken=broken))
+    end = next(others, len(all_runs))
+    since = next(run for run in reversed(all_runs[start:end]) if run.status != UNKNOWN)
+    before = all_runs[end] if end < len(all_runs) else None
     return QueryHistory(
         query=query_id,
         runs=listed,
         broken=broken,
-        since=_without_ranks(all_runs[-1 if end is None else end - 1]),
-        before=None if end is None else _without_ranks(all_runs[end]),
+        since=replace(since, ranks=None),
+        before=before and replace(before, ranks=None),
     )
 
 
@@ -157,9 +160,9 @@ def _is_broken(run: QueryRun) -> bool:
     return run.status in {"broken", "tolerated"}
 
 
-def _without_ranks(run: QueryRun) -> QueryRun:
-    """Return a run as that at which a query broke or held, even if it does not have the query."""
-    return replace(run, ranks=None, status="pass" if run.status == ABSENT else run.status)
+def _differs(run: QueryRun, *, broken: bool) -> bool:
+    """Return whether a run ends a row of runs in which a query is broken, or holds."""
+    return run.status == ABSENT or (run.status != UNKNOWN and _is_broken(run) != broken)
 
 
 class _Ranked(Struct, gc=False):
@@ -170,6 +173,7 @@ class _Ranked(Struct, gc=False):
 
 
 ABSENT: Literal["absent"] = "absent"
+UNKNOWN = "unknown"
 _InResults: TypeAlias = dict[str, int | None] | Literal["absent"] | None
 
 
@@ -183,7 +187,8 @@ class _Ranks:
 
     def run(self, entry: Entry, *, with_ranks: bool = True) -> QueryRun:
         query = self._query(entry) if with_ranks else None
-        status = "absent" if query is ABSENT else "pass"
+        status = "pass" if entry.lists_all_broken else UNKNOWN
+        status = ABSENT if query is ABSENT else status
         status = "tolerated" if self._query_id in entry.tolerated else status
         status = "broken" if self._query_id in entry.failed else status
         return QueryRun(
@@ -233,6 +238,9 @@ def query_runs(history: QueryHistory) -> list[Block]:
 
 def _when(history: QueryHistory) -> Parts:
     since, before = _at(history.since), history.before
+    if before and before.status == ABSENT:
+        state = "is broken" if history.broken else "holds"
+        return (Name(history.query), f" {state} since {since}, the first run that has it.")
     if history.broken and before:
         return (Name(history.query), f" is broken since {since}; it last held at {_at(before)}.")
     if history.broken:

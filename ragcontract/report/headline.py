@@ -95,8 +95,13 @@ def _what_held(report: Report, limits: int) -> list[str]:
         return [f"{count(holding, 'query')} and {count(limits, 'limit')} hold"]
     return [
         f"{count(holding, 'query')} {'holds' if holding == 1 else 'hold'}",
-        "" if report.gates else "no limits are set",
+        "" if report.gates else _no_limits(report),
     ]
+
+
+def _no_limits(report: Report) -> str:
+    left_out = 0 if report.history is UNSET else report.history.limits_left_out
+    return f"{count(left_out, 'limit')} not checked" if left_out else "no limits are set"
 
 
 NO_QUERY = "no query is broken"

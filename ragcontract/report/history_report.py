@@ -46,6 +46,9 @@ class HistoryReport(Struct, frozen=True, kw_only=True, omit_defaults=True):
     branch: Annotated[str | None, Meta(description="The branch whose entries were read; null if there are none.")]
     entries: Annotated[Count, Meta(description="How many of its entries were read.")]
     baseline: HistoryBaseline | None = None
+    limits_left_out: Annotated[
+        Count, Meta(description="How many limits on changes were not checked, because there is no baseline yet.")
+    ] = 0
     broken_since: Annotated[
         dict[str, BrokenSince], Meta(description="Of broken queries that were broken on the branch already, by id.")
     ] = {}

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import time
 
 import pytest
 
@@ -31,3 +32,10 @@ def commits(number: int, branch: str, start: str = "") -> list[str]:
         lines += ["M 100644 inline file", f"data {len(str(count))}", str(count)]
     git("fast-import", "--quiet", "--force", stdin="\n".join([*lines, "done", ""]))
     return git("rev-list", f"--max-count={number}", branch).split()
+
+
+def next_second() -> None:
+    """Wait until the clock shows another second: of two checks in one second, nothing says which was first."""
+    second = int(time.time())
+    while int(time.time()) == second:
+        time.sleep(0.05)

@@ -30,6 +30,8 @@ LAST_PASS = IN_BRANCH | {"baseline": "history:last-pass"}
 FORBIDDEN = "Resource not accessible by integration"
 LIMIT = "fail_on:\n  mrr_drop_gt: 0.1\nper_query:\n  fail_on: new\n"
 
+DELETED = "its result set was deleted, probably by `rag-contract history prune`"
+
 
 @pytest.fixture
 def runner(tmp_path: Path, github: GitHub) -> InProcess:
@@ -213,7 +215,7 @@ UNREADABLE: dict[str, tuple[list[Fault], str]] = {
     ),
     "a result set that is not there": (
         [Fault(body="results", status=200, answer={"data": {"repository": {"ref": None, "results": None}}})],
-        "history:{entry}: its result set was deleted, probably by `rag-contract history prune`; name another entry, such as history:last",
+        f"history:{{entry}}: {DELETED}; name another entry, such as history:last",
     ),
 }
 

@@ -9,7 +9,7 @@ import pytest
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.history.entry import EntryId, NewEntry
+from ragcontract.history.entry import EntryId, NewEntry, results_path
 from ragcontract.history.interface import README, ConflictError
 from tests.github.standin import Fault, GitHub, Sent
 from tests.history.entries import FIRST, RUN, digest, id_of, new_entry, results_of, runs
@@ -382,7 +382,12 @@ def test_an_answer_in_a_wrong_shape_has_nothing_in_it(github: GitHub, data: Any)
 def test_the_id_of_a_content_is_gits_so_that_equal_ones_are_seen(github: GitHub) -> None:
     github.repository.commit(BRANCH, {ENTRY.path: ENTRY.content})
     assert add(Job(github)) == "exists"
-    assert len(github.repository.history(BRANCH)) == 1
+    assert [commit.added for commit in github.repository.history(BRANCH)] == [
+        {ENTRY.path},
+        {results_path(digest(ENTRY.results))},
+    ]
+    assert add(Job(github)) == "exists"
+    assert len(github.repository.history(BRANCH)) == 2, "the result set is there again"
 
 
 # Pruning
@@ -400,6 +405,19 @@ def test_result_sets_are_deleted_100_a_commit_and_entries_stay(github: GitHub) -
     assert store.result_sets() == kept
     assert [len(commit.deleted) for commit in github.repository.history(BRANCH)] == [0, 0, 100, 25]
     assert len(entries_in(github)) == 130
+
+
+def test_no_result_set_is_deleted_that_a_new_entry_may_have(github: GitHub) -> None:
+    entries = runs(2)
+    files = {entry.path: entry.content for entry in entries}
+    sets = {results_path(digest(entry.results)): entry.results or b"" for entry in entries}
+    github.repository.commit(BRANCH, files | sets)
+    store = Job(github).branch
+    assert store.contracts() == ["docs"]
+    github.repository.commit(BRANCH, {"entries/docs/2026-12/new.json": b"recorded meanwhile"})
+    with pytest.raises(InputError, match="changed meanwhile; run the command again"):
+        store.delete_results([digest(entries[0].results)])
+    assert len(store.result_sets()) == 2
 
 
 def test_pruning_a_history_that_is_not_there_makes_no_branch(github: GitHub) -> None:

@@ -447,3 +447,77 @@ def test_without_a_token_a_check_that_needs_no_entry_is_judged(monkeypatch: pyte
     assert note in ended.out
     assert json.loads(Path("report.json").read_text())["history"]["notes"] == [note]
     assert rag_contract("check", "--history", "github:", "--baseline", "history:last").code == 2
+
+
+def test_a_query_that_was_broken_from_the_start_never_held() -> None:
+    commit("doc1", "doc2")
+    write_jsonl(Path("golden.jsonl"), [golden("q1", "doc1"), golden("q2", "doc2"), golden("q3", "doc3")])
+    first = commit("doc1", "doc2", "x", passes=False)
+    commit("doc1", "doc2", "x", passes=False)
+    assert lines("show", "--query", "q3")[-1] == f"q3 is broken since {first[:7]} (today), the first run that has it."
+
+
+def test_an_entry_that_does_not_list_all_broken_queries_says_nothing_of_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    commit("doc1", "doc2")
+    broke = commit("doc1", "x", passes=False)
+    with monkeypatch.context() as smaller:
+        smaller.setattr("ragcontract.core.bounds.ENTRY_FAILED", 1)
+        commit("x", "x", passes=False)
+    commit("doc1", "x", passes=False)
+    text = lines("show", "--query", "q2")
+    assert [line.split()[3] for line in text[1:5]] == ["broken", "unknown", "broken", "pass"]
+    assert f"q2 is broken since {broke[:7]}" in text[-1]
+
+
+def test_show_last_asks_for_the_branch_as_the_list_does() -> None:
+    commit("doc1", "doc2")
+    git("checkout", "-q", "-b", "topic")
+    commit("doc1", "doc2")
+    assert "has entries from several branches" in rag_contract("history", "show", "last", "--history", HISTORY).err
+    assert shown("last", "--branch", "main")["source"]["branch"] == "main"
+
+
+def test_show_takes_a_run_or_a_query() -> None:
+    commit("doc1", "doc2")
+    ended = rag_contract("history", "show", "last", "--history", HISTORY, "--query", "q1")
+    assert (ended.code, "give one of them" in ended.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("diff", "--baseline", "history:last-pass"),
+        ("score", "--run", "history:last-pass"),
+        ("compare", "history:last-pass", "current_run.jsonl"),
+    ],
+)
+def test_what_could_not_be_read_and_what_is_not_there_is_said_everywhere(argv: tuple[str, ...]) -> None:
+    commit("doc1", "x", passes=False)
+    ended = rag_contract(*argv, "--history", HISTORY)
+    assert ended.code == 2
+    assert "no run of 'docs' with a result set has passed yet" in ended.err
+    commit("doc1", "doc2")
+    entry = next(Path(HISTORY).glob("entries/docs/*/*.json"))
+    entry.write_text(entry.read_text().replace('"schema_version": 1', '"schema_version": 2'))
+    commit("doc1", "doc2")
+    ended = rag_contract(*argv, "--history", HISTORY)
+    assert ended.code == 0, ended
+    assert "warning: history: skipped 1 entry written by a newer rag-contract" in ended.err
+
+
+def test_a_check_that_passed_cannot_have_been_accepted() -> None:
+    commit("doc1", "doc2")
+    ended = rag_contract("history", "add", "--history", HISTORY, "--accepted")
+    error = "error: report.json: passed, so there is nothing that could have been accepted\n"
+    assert (ended.code, ended.err) == (2, error)
+
+
+def test_reports_that_git_tracks_do_not_make_a_working_tree_dirty() -> None:
+    Path(".gitignore").unlink()
+    commit("doc1", "doc2")
+    git("add", "-A")
+    git("commit", "-qm", "with reports")
+    check("doc1", "doc2")
+    assert shown("last")["source"]["dirty"] is False

@@ -125,7 +125,7 @@ def test_outside_of_pull_requests_a_branch_whose_first_runs_failed_can_pass(past
     Path("ragcontract.yml").write_text("fail_on: {mrr_drop_gt: 0.05}\n")
     past.record(3, **FAIL)
     past.record(1, **FAIL)
-    why = "no run of 'docs' has passed yet, so 1 limit on changes is left out: fail_on.mrr_drop_gt"
+    why = "no run of 'docs' with a result set has passed yet, so 1 limit on changes is left out: fail_on.mrr_drop_gt"
     options = ("--history", past.store.name, "--baseline", "history:last-pass", "--quiet")
     ended = rag_contract("check", "--name", "docs", *options)
     assert (ended.code, ended.err) == (0, f"warning: history: {why}\n")
@@ -133,7 +133,8 @@ def test_outside_of_pull_requests_a_branch_whose_first_runs_failed_can_pass(past
     assert rag_contract("check", "--name", "docs", *options).code == 2
 
 
-def test_with_passes_that_have_no_result_set_the_error_says_so(past: Past) -> None:
+def test_with_passes_that_have_no_result_set_the_error_says_so(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_BASE_REF", "main")
     past.record(2, **FAIL)
     past.record(1, **NOT_A_PASS["it has no result set"])
     assert "passed and has a result set; the newest is" in checked(past)[1]
@@ -333,6 +334,7 @@ def test_on_githubs_merge_of_a_pull_request_the_commits_of_the_base_branch_count
     git("merge", "-q", "-s", "ours", "--no-edit", "topic")
     monkeypatch.setenv("GITHUB_BASE_REF", "main")
     monkeypatch.setenv("GITHUB_EVENT_NAME", "pull_request")
+    monkeypatch.setenv("GITHUB_SHA", git("rev-parse", "HEAD"))
     assert "2 newer commits of main were not recorded or did not pass" in checked(past)[1]
 
 
@@ -361,3 +363,38 @@ def test_entries_that_cannot_be_read_are_named_and_left_out(past: Past) -> None:
     assert json.loads(Path("report.json").read_text())["history"]["baseline"]["id"] == wanted
     assert f"warning: history: entries/docs/2026-11/{newer}.json: is not an entry of a history" in ended.err
     assert "warning: history: skipped 1 entry written by a newer rag-contract" in ended.err
+
+
+def test_a_mistyped_branch_switches_no_limit_off(past: Past) -> None:
+    past.record(1)
+    error = checked(past, "last-pass", "--branch", "mian")[1]
+    assert error.startswith("error: history:last-pass: no entry of 'docs' is on mian among the last 6 commits of ")
+
+
+def test_gitlab_names_the_default_branch(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = past.record(2)
+    past.record(1, source={"branch": "release"})
+    monkeypatch.setenv("CI_DEFAULT_BRANCH", "main")
+    assert checked(past)[0] == wanted
+
+
+def test_a_commit_with_an_old_date_is_still_newer_than_the_one_before_it(
+    past: Past, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    past.record(0)
+    with monkeypatch.context() as long_ago:
+        long_ago.setenv("GIT_COMMITTER_DATE", "2001-01-01T00:00:00Z")
+        git("commit", "-q", "--allow-empty", "-m", "old")
+    wanted = past.record_at(git("rev-parse", "HEAD"), 20)
+    git("checkout", "-q", "-b", "topic", past.shas[1])
+    git("commit", "-q", "--allow-empty", "-m", "of the topic")
+    git("checkout", "-q", "main")
+    git("merge", "-q", "-s", "ours", "--no-edit", "topic")
+    assert checked(past)[0] == wanted
+
+
+def test_the_headline_says_that_limits_were_not_checked(past: Past) -> None:
+    Path("ragcontract.yml").write_text("fail_on: {mrr_drop_gt: 0.05}\n")
+    options = ("--history", past.store.name, "--baseline", "history:last-pass", "--quiet")
+    assert rag_contract("check", "--name", "docs", *options).out == "PASS  1 query holds; 1 limit not checked\n"
+    assert json.loads(Path("report.json").read_text())["summary"] == "docs: 1 query holds; 1 limit not checked"

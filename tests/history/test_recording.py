@@ -162,7 +162,8 @@ def test_a_file_that_is_gone_is_an_error() -> None:
     rag_contract("check")
     Path("current_run.jsonl").unlink()
     ended = rag_contract("history", "add", "--history", HISTORY)
-    why = "current_run.jsonl cannot be read any more (No such file or directory); run this in the folder of the check, or run check again"
+    advice = "run this in the folder of the check, or run check again"
+    why = f"current_run.jsonl cannot be read any more (No such file or directory); {advice}"
     assert ended == (2, "", f"error: report.json: {why}\n")
 
 

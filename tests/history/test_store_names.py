@@ -31,7 +31,9 @@ WRONG = {
     "a\0b": "history 'a\\x00b': a path cannot contain a NUL character",
     "github:org": "github:org: 'org' is not a repository; expected github: or github:owner/name@branch",
     "github:@b": "github:@b: '' is not a repository; expected github: or github:owner/name@branch",
-    "github:org/app@": "github:org/app@: '' is not a valid name for a history branch; expected github:owner/name@branch",
+    "github:org/app@": (
+        "github:org/app@: '' is not a valid name for a history branch; expected github:owner/name@branch"
+    ),
 }
 
 

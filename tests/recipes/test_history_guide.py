@@ -11,7 +11,7 @@ import yaml
 
 from ragcontract.github.settings import HISTORY_BRANCH
 from tests.builders import good_workspace, run, write_jsonl
-from tests.history.repository import git, without_ci
+from tests.history.repository import git, next_second, without_ci
 from tests.needs import require
 from tests.process import Ended
 from tests.recipes.test_ci_recipes import as_a_step
@@ -123,6 +123,7 @@ def shell(script: str, environ: dict[str, str]) -> Ended:
 
 def recorded(environ: dict[str, str], second: str = "doc2") -> str:
     """Commit, check and record a run, and return its commit."""
+    next_second()
     sha = commit("another")
     write_jsonl(Path("current_run.jsonl"), [run("q1", "doc1"), run("q2", second)])
     lines = block("rag-contract history add").replace("/srv/rag-history", environ["RAG_CONTRACT_HISTORY"])
@@ -206,9 +207,9 @@ def test_the_two_commands_of_git_leave_the_branch_with_one_commit_and_the_same_f
 MESSAGES = [
     "record the base branch first",
     "did not pass",
-    "its result set is gone",
+    "its result set was deleted",
     "this clone is shallow",
-    "are of several branches",
+    "has entries from several branches",
     "has several contracts",
     "This run could not be recorded: ",
     "this run has already recorded another check of this contract",

@@ -3,7 +3,7 @@
 import click
 
 from ragcontract import pipeline
-from ragcontract.cli.console import say, say_json
+from ragcontract.cli.console import say, say_json, warn
 from ragcontract.cli.history_options import contract_option, history_named, history_options, with_history
 from ragcontract.cli.options import find_files, measure, takes
 from ragcontract.contract import defaults
@@ -37,6 +37,7 @@ def command(*, inputs: Inputs, history: str | None, branch: str | None, contract
         pipeline.load(inputs)  # a contract without labels cannot have a baseline yet, and that is what to say
         raise click.UsageError(f"there is nothing to compare with: give --baseline, or have {defaults.BASELINE} here")
     report = measure(inputs)
+    warn(facts.warnings() if facts else [])
     if form == "json":
         say_json(rank_changes.render(report))
     elif form == "md":
