@@ -23,15 +23,12 @@ history_option = click.option(
     "--history",
     envvar=VARIABLE,
     metavar="STORE",
-    help="The history: a folder; github: for the branch rag-contract-history of this repository; or "
-    f"github:owner/name@branch. A branch needs $GITHUB_TOKEN. [${VARIABLE}]",
+    help=f"A folder, or github:owner/name@branch; github: is this repository. [${VARIABLE}]",
 )
 branch_option = click.option(
-    "--branch", metavar="NAME", help="The branch whose entries count. [the base branch, or the only one with entries]"
+    "--branch", metavar="NAME", help="Use the entries of this branch. [the base branch, or the only one]"
 )
-contract_option = click.option(
-    "--contract", metavar="NAME", help="The name of the contract. [the only one in the history]"
-)
+contract_option = click.option("--contract", metavar="NAME", help="The contract. [the only one]")
 
 
 def history_options(command: Callable[..., Any]) -> Callable[..., Any]:
