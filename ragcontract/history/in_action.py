@@ -217,6 +217,8 @@ class JobHistory(Struct, kw_only=True):
     def _problems(self) -> list[str]:
         settings, context = self.settings, self.context
         if self.in_branch:
+            if settings.history_branch == self.role.branch:
+                return [f"input history-branch: {settings.history_branch} is a branch of the code; name another one"]
             if is_branch_name(settings.history_branch):
                 return []
             return [f"input history-branch: {settings.history_branch!r} is not a valid name for a history branch"]

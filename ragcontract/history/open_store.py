@@ -105,6 +105,8 @@ def client_for(environ: Mapping[str, str], repository: str, *, seconds: float) -
     token = next((environ[name] for name in TOKENS if environ.get(name)), "")
     if not token:
         raise NotReachableError([f"history: GitHub needs a token that may read {repository}; set {TOKENS[0]}"])
+    if not re.fullmatch("[!-~]+", token.strip()):
+        raise InputError([f"history: {TOKENS[0]} has a space or a character in it that no token has"])
     context = replace(Context.from_environ(environ), token=Token(token.strip()), repository=repository)
     try:
         return connect(context, SESSION.load(), Timing(), seconds=seconds)

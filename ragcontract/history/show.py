@@ -68,8 +68,8 @@ def runs(entries: Sequence[Entry], metric: str | None) -> list[Block]:
         ]
         for entry in entries
     ]
-    lines: list[Parts] = [(Text(labels[key], "label"), f"  {line}") for key in keys if (line := _line(entries, key))]
-    return [Table(head, "lll" + "r" * (len(keys) + 1), rows), Items(lines)]
+    trends: list[list[Parts]] = [[Text(labels[key], "label"), *line] for key in keys if (line := _trend(entries, key))]
+    return [Table(head, "lll" + "r" * (len(keys) + 1), rows), *([Table([], "lll", trends)] if trends else [])]
 
 
 def one_run(entry: Entry) -> list[Block]:
@@ -121,12 +121,12 @@ def _value(entry: Entry, key: str) -> float | None:
     return entry.metrics[key].value if key in entry.metrics else None
 
 
-def _line(entries: Sequence[Entry], key: str) -> str:
+def _trend(entries: Sequence[Entry], key: str) -> list[str]:
     """Return the values of a metric as blocks, oldest first, with the first and the last value."""
     values = [value for entry in reversed(entries) if (value := _value(entry, key)) is not None]
     if len(values) < 2:  # noqa: PLR2004 (a change needs two)
-        return ""
-    return f"{sparkline(values)}  {fixed(values[0], DIGITS)} → {fixed(values[-1], DIGITS)}"
+        return []
+    return [sparkline(values), f"{fixed(values[0], DIGITS)} → {fixed(values[-1], DIGITS)}"]
 
 
 def query_history(store: Store, entries: Iterable[Entry], query_id: str, most: int) -> QueryHistory:

@@ -521,3 +521,11 @@ def test_reports_that_git_tracks_do_not_make_a_working_tree_dirty() -> None:
     git("commit", "-qm", "with reports")
     check("doc1", "doc2")
     assert shown("last")["source"]["dirty"] is False
+
+
+def test_a_token_that_cannot_be_one_is_named_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_REPOSITORY", "octo/app")
+    monkeypatch.setenv("GITHUB_TOKEN", "two words")
+    ended = rag_contract("history", "show", "--history", "github:")
+    error = "error: history: GITHUB_TOKEN has a space or a character in it that no token has\n"
+    assert (ended.code, ended.err) == (2, error)

@@ -188,6 +188,19 @@ def test_a_name_that_no_branch_can_have_is_an_input_error(runner: InProcess, bra
     assert not [sent for sent in runner.github.sent if is_of_history(sent)]
 
 
+@pytest.mark.parametrize(
+    ("inputs", "problem"),
+    [
+        ({"history": "branch", "history-branch": "main"}, "input history-branch: main is a branch of the code"),
+        ({"history": "rag-contract-history"}, "input history: rag-contract-history is the name of the branch"),
+    ],
+)
+def test_a_branch_in_the_wrong_place_is_an_input_error(runner: InProcess, inputs: dict[str, str], problem: str) -> None:
+    result = push().run(runner, inputs)
+    assert result.exit_code == 2
+    assert [message.partition(";")[0] for message in messages(result, "error")] == [problem]
+
+
 def test_a_folder_with_a_very_long_name_changes_no_verdict(runner: InProcess) -> None:
     result = push().run(runner, IN_FOLDER | {"history": "x" * 5_000})
     assert (result.exit_code, result.outputs["verdict"]) == (0, "pass")

@@ -33,6 +33,7 @@ from ragcontract.report import terminal
 from ragcontract.report.blocks import Block
 
 RUNS, KEPT = 20, 200
+STATUS = "rag-contract/release"
 FULL_COMMIT = 40  # digits
 FORMAT = click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", help="The output format. [text]"
@@ -185,9 +186,8 @@ def _set_status(outcome: CommitState, environ: Mapping[str, str]) -> None:
     """Set the commit's status on GitHub; a failure is a warning, because the exit code says the same."""
     try:
         client = client_for(environ, repository_here(environ), seconds=bounds.TIMEOUT_DEFAULT)
-        client.create_status(
-            outcome.commit, state=outcome.state, context="rag-contract/release", description=outcome.description
-        )
+        client.create_status(outcome.commit, state=outcome.state, context=STATUS, description=outcome.description)
+        say(f"set the status {STATUS} of {outcome.commit}: {outcome.state}\n", err=True)
     except (GitHubError, InputError) as error:
         advice = "; it needs `permissions: statuses: write`" if getattr(error, "denied", False) else ""
         warn([f"--status: the status of {outcome.commit} could not be set: {error}{advice}"])
@@ -201,7 +201,7 @@ def copy_entries(*, source: str, target: str) -> int:
 
     FROM and TO take the same values as --history.
     """
-    copied = copy(_store(source, exists=True), _store(target))
+    copied = copy(_store(source, exists=True, seconds=bounds.TIMEOUT), _store(target, seconds=bounds.TIMEOUT))
     warn(copied.warnings)
     entries, sets = count(copied.entries, "entry"), count(copied.result_sets, "result set")
     say(f"copied {entries} and {sets}; {copied.present:,} were there already\n")
@@ -222,7 +222,7 @@ def prune_results(*, history: str | None, keep_results: int) -> int:
 
     All entries stay. A run without a result set is still shown, but cannot be a baseline.
     """
-    store = _store(history, exists=True)
+    store = _store(history, exists=True, seconds=bounds.TIMEOUT)
     say(f"deleted {count(prune(store, keep_results), 'result set')} from {visible(store.name)}\n")
     return ExitCode.PASS
 
@@ -232,11 +232,11 @@ def _commit(name: str) -> str:
     return name if is_commit_start(name) else commit_named(name) or name
 
 
-def _store(name: str | None, *, exists: bool = False) -> Store:
-    """Open a history; raises InputError if it is a folder that must exist and does not."""
+def _store(name: str | None, *, exists: bool = False, seconds: float = bounds.TIMEOUT_DEFAULT) -> Store:
+    """Open a history, for ``seconds`` if it is on GitHub; raises InputError if a folder must exist and does not."""
     if not name:
         raise click.UsageError("name the history with --history: a folder, or github: for this repository's branch")
-    store = open_store(name, os.environ)
+    store = open_store(name, os.environ, seconds=seconds)
     if exists and isinstance(store, Folder) and not os.path.isdir(name):  # noqa: PTH112 (pathlib raises if a name is too long)
         raise InputError([f"{name}: there is no such folder"])
     return store
