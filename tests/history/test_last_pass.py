@@ -386,7 +386,7 @@ def test_a_commit_with_an_old_date_is_still_newer_than_the_one_before_it(
         long_ago.setenv("GIT_COMMITTER_DATE", "2001-01-01T00:00:00Z")
         git("commit", "-q", "--allow-empty", "-m", "old")
     wanted = past.record_at(git("rev-parse", "HEAD"), 20)
-    git("checkout", "-q", "-b", "topic", past.shas[1])
+    git("checkout", "-q", "-b", "topic", past.shas[0])
     git("commit", "-q", "--allow-empty", "-m", "of the topic")
     git("checkout", "-q", "main")
     git("merge", "-q", "-s", "ours", "--no-edit", "topic")

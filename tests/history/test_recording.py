@@ -86,6 +86,38 @@ def test_without_ci_the_id_is_of_time_and_report() -> None:
     assert entry["source"]["commit"] is None
 
 
+def test_a_result_set_does_not_depend_on_the_order_of_the_golden_file() -> None:
+    contract()
+    first = recorded()
+    lines = Path("golden.jsonl").read_text().splitlines(keepends=True)
+    Path("golden.jsonl").write_text("".join(reversed(lines)))
+    assert recorded()["results"] == first["results"]
+
+
+def test_a_large_run_is_recorded_without_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ragcontract.core.bounds.RESULT_SET", 100)
+    contract()
+    rag_contract("check", "--name", "docs")
+    ended = rag_contract("history", "add", "--history", HISTORY)
+    assert "cannot be a baseline: it has no result set: it would be larger than" in ended.err
+    [entry] = Path(HISTORY).glob("entries/docs/*/*.json")
+    assert json.loads(entry.read_text())["results"] is None
+    assert not [*Path(HISTORY).glob("results/*/*")]
+
+
+def test_an_entry_that_would_be_too_large_leaves_out_what_is_of_tags_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ragcontract.core.bounds.ENTRY", 12_000)
+    tags = [f"tag {number:03}" for number in range(300)]
+    write_jsonl(Path("golden.jsonl"), [golden("q0", "doc0", tags=tags), golden("q1", "doc1")])
+    write_jsonl(Path("current_run.jsonl"), [run("q0", "doc0"), run("q1", "x")])
+    entry = recorded(code=1)
+    assert entry["head"]["tags"] == {}
+    assert entry["failed"] == ["q1"]
+    monkeypatch.setattr("ragcontract.core.bounds.ENTRY", 500)
+    ended = rag_contract("history", "add", "--history", "other")
+    assert (ended.code, "its entry would be larger than" in ended.err) == (2, True)
+
+
 def test_what_ci_says_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     contract()
     values = {
