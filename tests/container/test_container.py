@@ -300,7 +300,7 @@ def test_a_check_of_main_is_recorded_in_a_branch_and_a_pull_request_is_compared_
     assert first.outputs["history-entry"] == entry.id
     assert f"Recorded: entries/docs/{entry.created_at[:7]}/{entry.id}.json" in first.log
     scenarios.failing(runner.workspace)
-    second = pull_request(commit).run(runner, inputs)
+    second = pull_request(commit).run(runner, inputs, run=101)
     assert second.exit_code == 1, second.log
     assert f"Compared with `main@{commit[:7]}`" in github.bodies()[0]
     assert len(entries(github)) == 1
