@@ -53,9 +53,7 @@ if TYPE_CHECKING:
     from ragcontract.history.for_check import HistoryFacts
     from ragcontract.history.in_action import JobHistory
 
-HISTORY: "Line[Callable[[Context, ActionSettings, World], JobHistory]]" = Line(
-    home="ragcontract.history.in_action:history_of_job"
-)
+HISTORY: "Line[type[JobHistory]]" = Line(home="ragcontract.history.in_action:JobHistory")
 FIXED_OUTPUTS = ("mrr", "recall", "precision", "hitrate", "ndcg", "map")  # at the largest cut-off
 BUG = "A bug in rag-contract, not in your retriever or your contract, ended the check."
 BUG_ADVICE = "The job's log says what to report."
@@ -75,7 +73,7 @@ class _Job(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, context: Context, settings: ActionSettings, world: World) -> "_Job":
         files = find_files(settings, context)
-        history = HISTORY.load()(context, settings, world) if settings.history else None
+        history = HISTORY.load()(context=context, settings=settings, world=world) if settings.history else None
         return cls(context=context, settings=settings, world=world, files=files, history=history)
 
     def deliver(self, delivery: Delivery) -> bool:
@@ -177,7 +175,7 @@ def _check_and_write(job: _Job) -> tuple[Delivery, pipeline.Outcome | None]:
         render=renderer_of(report, settings.name),
         report=report,
     )
-    return delivery, outcome if job.history and job.history.records else None
+    return delivery, outcome if job.history and job.history.role.records else None
 
 
 def _with_history(job: _Job) -> "tuple[Inputs, HistoryFacts | None]":
@@ -191,7 +189,7 @@ def _with_history(job: _Job) -> "tuple[Inputs, HistoryFacts | None]":
     if facts:
         job.world.stdout.write("".join(annotation("notice", note) for note in facts.notes))
         inputs = facts.with_baseline(inputs)
-    return replace(inputs, keep_ids=history.records), facts
+    return replace(inputs, keep_ids=history.role.records), facts
 
 
 class _Written(Struct):

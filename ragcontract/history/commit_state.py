@@ -24,7 +24,7 @@ WORST_FIRST: tuple[Outcome, ...] = ("error", "failure", "success")
 
 
 class ContractState(Struct, frozen=True, kw_only=True):
-    """What became of one contract at the commit."""
+    """The result of one contract at the commit."""
 
     contract: str
     state: Outcome
@@ -33,7 +33,7 @@ class ContractState(Struct, frozen=True, kw_only=True):
 
 
 class CommitState(Struct, frozen=True, kw_only=True):
-    """What became of all contracts at a commit."""
+    """The results of all contracts at a commit."""
 
     commit: str  # in full, if an entry says it
     contracts: list[ContractState]
@@ -55,9 +55,9 @@ class CommitState(Struct, frozen=True, kw_only=True):
 
 
 def commit_state(store: Store, commit: str, contracts: Sequence[str], now: datetime) -> CommitState:
-    """Return what became of the named contracts at a commit, by default of all with entries of the last 90 days.
+    """Return the results of the named contracts at a commit, by default of all with entries of the last 90 days.
 
-    Raises :class:`InputError` if ``commit`` is no commit or the beginning of several, or if there is no contract.
+    Raises :class:`InputError` if ``commit`` is not a commit or the beginning of several, or if there is no contract.
     """
     if not is_commit_start(commit):
         raise InputError(

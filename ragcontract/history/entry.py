@@ -23,6 +23,7 @@ from ragcontract.core.safe_text import shorten
 from ragcontract.decision.gate_report import Status
 from ragcontract.files.json_lines import UNDECODABLE
 from ragcontract.files.json_text import check_nesting
+from ragcontract.report.history_report import COMMIT_DIGITS
 from ragcontract.report.record import Provenance
 from ragcontract.runs.baseline_file import StoredHead, Tool
 
@@ -33,7 +34,7 @@ _ID = re.compile(r"(\d{4})(\d\d)\d\dT\d{6}Z-([0-9a-f]{12})-([0-9]{1,18}|[0-9a-f]
 _MONTH = re.compile(r"\d{4}-\d\d", re.ASCII)
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-SHORT_COMMIT = 7  # digits, as git shows a commit
+SHORT_COMMIT = COMMIT_DIGITS  # as reports show a commit
 _COMMIT_START = re.compile(rf"[0-9a-f]{{{SHORT_COMMIT},64}}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)", re.ASCII)
 DIGEST_DIGITS = 12  # of the report's digest, in the ids of checks outside GitHub Actions
@@ -45,7 +46,7 @@ Count = Annotated[int, Meta(ge=0)]
 
 
 class Origin(Provenance, frozen=True, kw_only=True):
-    """Where and how a check ran that was recorded."""
+    """The repository, the commit and the CI job of a recorded check."""
 
     event: Annotated[str | None, Meta(description="The event that started the CI job, such as push.")] = None
     run_id: Annotated[
@@ -159,7 +160,7 @@ class Entry(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def passed(self) -> bool:
-        """Whether the run passed by itself: no label accepted it, and its commit is what ran."""
+        """True if the run passed by itself: no label accepted it, and its commit is what ran."""
         return self.verdict == "pass" and not self.accepted and not self.source.dirty
 
     @property
@@ -175,7 +176,7 @@ class Entry(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def lists_all_broken(self) -> bool:
-        """Whether a query that is not among the broken ones held; False if the lists are cut."""
+        """True if a query that is not among the broken ones held; False if the lists are cut."""
         listed = len(self.failed) + len(self.tolerated)
         return listed >= self.broken.queries and max(len(self.failed), len(self.tolerated)) < bounds.ENTRY_FAILED
 
@@ -208,7 +209,7 @@ class NewEntry(Struct, frozen=True, kw_only=True):
 
     @property
     def end_of_name(self) -> str:
-        """How the names of all entries of its CI run and attempt end; empty outside of CI."""
+        """The end of the names of all entries of its CI run and attempt; empty outside of CI."""
         source = self.entry.source
         return f"-{source.run_id}-{source.run_attempt}.json" if source.run_id else ""
 
@@ -240,7 +241,7 @@ def is_digest(text: str) -> bool:
 
 
 class EntryId(Struct, frozen=True, kw_only=True):
-    """What the id of an entry says. Ids sort by time."""
+    """The parts of an entry's id. Ids sort by time."""
 
     id: str
     commit: str  # the first 12 hexadecimal digits
@@ -249,7 +250,7 @@ class EntryId(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, text: str) -> "EntryId | None":
-        """Read an id; returns None if the text is none."""
+        """Read an id; returns None if the text is not an id."""
         match = _ID.fullmatch(text)
         if match is None or not 1 <= int(match[2]) <= 12:  # noqa: PLR2004 (months)
             return None
@@ -350,5 +351,5 @@ def short_commit(commit: str | None) -> str:
 
 
 def ids_in(names: Iterable[str]) -> list[EntryId]:
-    """Return the ids in the names of files, newest first, without the files that are no entries."""
+    """Return the ids in the names of files, newest first, without the files that are not entries."""
     return sorted(filter(None, map(EntryId.of_file, names)), key=lambda entry: entry.id, reverse=True)

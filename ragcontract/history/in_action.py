@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 
 class Role(Struct, frozen=True, kw_only=True):
-    """What a job does with the history."""
+    """The part of a job in the history: what it reads and whether it records."""
 
     branch: str | None  # whose entries it reads; None if it reads none
     records: bool = False
@@ -54,7 +54,7 @@ class Role(Struct, frozen=True, kw_only=True):
 
 
 def role_of(context: Context, settings: ActionSettings) -> Role:
-    """Return what a job does with the history, by its event."""
+    """Return the part of a job in the history, by its event."""
     ref_branch = context.ref.removeprefix(HEADS) if context.ref.startswith(HEADS) else None
     if context.event_name == "pull_request":
         return Role(branch=text_at(context.event, "pull_request", "base", "ref") or None, is_change=True)
@@ -77,12 +77,11 @@ class JobHistory(Struct, kw_only=True):
     context: Context
     settings: ActionSettings
     world: World
-    role: Role
     spent: float = 0.0  # seconds of ``github-timeout`` that reading took
 
     @property
-    def records(self) -> bool:
-        return self.role.records
+    def role(self) -> Role:
+        return role_of(self.context, self.settings)
 
     @property
     def in_branch(self) -> bool:
@@ -144,11 +143,11 @@ class JobHistory(Struct, kw_only=True):
         return replace(settings, github_timeout=max(1, settings.github_timeout - int(self.spent)))
 
     def record(self, outcome: Outcome | None, *, accepted: bool, spent: float) -> None:
-        """Record a check, if this event does, in what is left of ``github-timeout``.
+        """Record a check in what is left of ``github-timeout``; ``outcome`` is None if it is not to be recorded.
 
         ``spent`` is how many seconds of it the comment took.
         """
-        if outcome is None or not self.records:
+        if outcome is None:
             return
         try:
             refuse_part(outcome.report)
@@ -249,8 +248,3 @@ class JobHistory(Struct, kw_only=True):
     def _connected(self, seconds: float) -> "Callable[[], Client]":
         """Return what makes a client for GitHub, the first time; all its calls take at most ``seconds`` together."""
         return cache(partial(connect, self.context, self.world.session, self.world.timing, seconds=seconds))
-
-
-def history_of_job(context: Context, settings: ActionSettings, world: World) -> JobHistory:
-    """Return the history of a job."""
-    return JobHistory(context=context, settings=settings, world=world, role=role_of(context, settings))

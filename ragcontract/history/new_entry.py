@@ -54,9 +54,8 @@ def new_entry(
     """
     refuse_part(report)
     created_at = datetime.fromisoformat(report.created_at).astimezone(UTC)
-    lines, retrieval = _lines(evaluation, private=private)
-    results, why = _results(report, lines)
-    content = b"".join(lines) if results else None
+    rows, retrieval = _rows(evaluation, private=private)
+    results, why = _results(report, rows)
     run = str(origin.run_id) if origin.run_id else report_sha256[:12]
     head = head_of(evaluation, created_at)
     entry = Entry(
@@ -81,7 +80,7 @@ def new_entry(
         results=results,
         no_results=why,
     )
-    return NewEntry(entry=entry, content=_fitting(entry), results=content)
+    return NewEntry(entry=entry, content=_fitting(entry), results=rows if results else None)
 
 
 def refuse_part(report: Report) -> None:
@@ -108,14 +107,14 @@ def _fitting(entry: Entry) -> bytes:
     return content
 
 
-def _lines(evaluation: Evaluation, *, private: bool) -> tuple[list[bytes], str]:
-    """Return the lines of the result set, sorted by id, and the digest of what was retrieved."""
+def _rows(evaluation: Evaluation, *, private: bool) -> tuple[bytes, str]:
+    """Return the content of the result set, sorted by id, and the digest of what was retrieved."""
     retrieval = hashlib.sha256()
     lines = []
     for query in sorted(stored_queries(evaluation), key=lambda query: query.id):
         retrieval.update(msgspec.json.encode([query.id, query.doc_ids, query.repeats]) + b"\n")
         lines.append(_line(query, private=private))
-    return lines, retrieval.hexdigest()
+    return b"".join(lines), retrieval.hexdigest()
 
 
 def _line(query: BaselineQuery, *, private: bool) -> bytes:
@@ -124,17 +123,14 @@ def _line(query: BaselineQuery, *, private: bool) -> bytes:
     return msgspec.json.encode(row_of(query)) + b"\n"
 
 
-def _results(report: Report, lines: Sequence[bytes]) -> tuple[ResultsFile | None, str | None]:
-    """Return what is known of the result set, or why there is none."""
-    size, missing = sum(map(len, lines)), report.inputs.run.missing
-    if missing:
+def _results(report: Report, rows: bytes) -> tuple[ResultsFile | None, str | None]:
+    """Return the digest and the sizes of the result set, or why there is none."""
+    if missing := report.inputs.run.missing:
         return None, NO_ROWS.format(count(len(missing), "golden query"))
-    if size > bounds.RESULT_SET:
+    if len(rows) > bounds.RESULT_SET:
         return None, TOO_LARGE
-    digest = hashlib.sha256()
-    for line in lines:
-        digest.update(line)
-    return ResultsFile(sha256=digest.hexdigest(), queries=len(lines), bytes=size), None
+    digest = hashlib.sha256(rows).hexdigest()
+    return ResultsFile(sha256=digest, queries=report.inputs.golden.queries, bytes=len(rows)), None
 
 
 def _inputs(report: Report) -> EntryInputs:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +21,14 @@ def git(*arguments: str, stdin: str | None = None) -> str:
     identity = ["-c", "user.name=x", "-c", "user.email=x@example.com", "-c", "commit.gpgsign=false"]
     done = subprocess.run(["git", *identity, *arguments], check=True, capture_output=True, text=True, input=stdin)
     return done.stdout.strip()
+
+
+def new_repository(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Go to an empty repository in a folder, with the branch main, as on a laptop."""
+    without_ci(monkeypatch)
+    (folder / "repository").mkdir()
+    monkeypatch.chdir(folder / "repository")
+    git("init", "-q", "-b", "main")
 
 
 def commits(number: int, branch: str, start: str = "") -> list[str]:

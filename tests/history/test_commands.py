@@ -9,7 +9,7 @@ import pytest
 
 from tests.builders import golden, run, write_jsonl
 from tests.github.standin import TOKEN, Fault, GitHub
-from tests.history.repository import git, without_ci
+from tests.history.repository import git, new_repository
 from tests.process import rag_contract
 
 HISTORY = "../history"
@@ -18,10 +18,7 @@ NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 @pytest.fixture(autouse=True)
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    without_ci(monkeypatch)
-    (tmp_path / "repository").mkdir()
-    monkeypatch.chdir(tmp_path / "repository")
-    git("init", "-q", "-b", "main")
+    new_repository(tmp_path, monkeypatch)
     write_jsonl(Path("golden.jsonl"), [golden("q1", "doc1"), golden("q2", "doc2")])
     Path(".gitignore").write_text("current_run.jsonl\nreport.*\njunit.xml\n")
     times = (NOW + timedelta(minutes=number) for number in range(10_000))

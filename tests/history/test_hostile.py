@@ -19,7 +19,7 @@ from ragcontract.history.folder import Folder
 from ragcontract.history.show import query_history
 from tests.builders import golden, run, write_jsonl
 from tests.history.entries import FIRST, RUN, new_entry, results_of
-from tests.history.repository import git, without_ci
+from tests.history.repository import git, new_repository
 from tests.process import Ended, rag_contract
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -30,10 +30,7 @@ Change = Callable[[dict[str, Any]], object]
 
 @pytest.fixture(autouse=True)
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    without_ci(monkeypatch)
-    (tmp_path / "repository").mkdir()
-    monkeypatch.chdir(tmp_path / "repository")
-    git("init", "-q", "-b", "main")
+    new_repository(tmp_path, monkeypatch)
     Path(".gitignore").write_text("*\n")
     git("add", "-f", ".gitignore")
     git("commit", "-qm", "first")

@@ -13,7 +13,7 @@ from ragcontract.history.entry import Entry, NewEntry, encode
 from ragcontract.history.folder import Folder
 from tests.builders import golden, run, write_jsonl
 from tests.history.entries import FIRST, RUN, new_entry, results_of
-from tests.history.repository import commits, git, without_ci
+from tests.history.repository import commits, git, new_repository
 from tests.process import rag_contract
 
 
@@ -50,10 +50,7 @@ def _entry(fields: dict[str, Any], made: NewEntry) -> NewEntry:
 
 @pytest.fixture
 def past(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Past:
-    without_ci(monkeypatch)
-    (tmp_path / "repository").mkdir()
-    monkeypatch.chdir(tmp_path / "repository")
-    git("init", "-q", "-b", "main")
+    new_repository(tmp_path, monkeypatch)
     shas = commits(6, "main")
     git("reset", "-q", "--hard")
     write_jsonl(Path("golden.jsonl"), [golden("q1", "doc1")])
