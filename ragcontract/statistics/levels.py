@@ -57,12 +57,12 @@ def level(values: Sequence[float], better: Direction = "higher", runs: int = LEV
     if runs < 1:
         raise ValueError(f"a level of {runs} runs")
     sign = 1 if better == "higher" else -1
-    best: Level | None = None
-    for start in range(len(series) - runs + 1):
-        value = mean(series[start : start + runs])
-        if best is None or sign * (value - best.value) >= -SAME:
-            best = Level(value=value, start=start, runs=runs)
-    return best
+    means = [sign * mean(series[start : start + runs]) for start in range(len(series) - runs + 1)]
+    if not means:
+        return None
+    best = max(means)
+    start = max(start for start, value in enumerate(means) if value >= best - SAME)
+    return Level(value=sign * means[start], start=start, runs=runs)
 
 
 def sigma(values: Sequence[float], splits: Sequence[int] = ()) -> float | None:
