@@ -22,6 +22,7 @@ ALPHAS = (0.01, 0.001)
 GROWN = 100  # runs
 BEFORE = 50  # runs before a planted step
 NEAR = 3  # runs; a step that is found so far from its place counts
+DIPS, SECOND_VALUES = 0.05, 0.02  # how often a run has one
 STEPS = ((3.0, 5), (2.0, 10), (3.0, 10))  # standard deviations, runs after it
 
 Series = list[float]
@@ -47,12 +48,12 @@ def ties(dice: Random, runs: int) -> Series:
 
 def rare_dips(dice: Random, runs: int) -> Series:
     """Return little noise with a deep dip in one run of twenty, as those of a service that fails now and then."""
-    return [dice.gauss(0, 0.1) - 3 * (dice.random() < 0.05) for _ in range(runs)]
+    return [dice.gauss(0, 0.1) - 3 * (dice.random() < DIPS) for _ in range(runs)]
 
 
 def two_values(dice: Random, runs: int) -> Series:
     """Return two values, of which the second is that of one run in fifty."""
-    return [-float(dice.random() < 0.02) for _ in range(runs)]
+    return [-float(dice.random() < SECOND_VALUES) for _ in range(runs)]
 
 
 NOISES: dict[str, Noise] = {

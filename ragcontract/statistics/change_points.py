@@ -7,7 +7,7 @@ Of series whose neighbours resemble each other, blocks of runs are put into rand
 taken for a change (H. R. Künsch, "The Jackknife and the Bootstrap for General Stationary Observations", Annals of
 Statistics, 1989).
 
-A point is wrong in a few of a hundred histories; ``benchmarks/history.py`` shows how often, and what is missed. All
+A point is wrong in some of a hundred histories; ``benchmarks/history.py`` shows how often, and what is missed. All
 functions are pure: the same values have the same points, because the random orders are seeded for each part. They raise
 ValueError if a value is not finite.
 """
@@ -84,7 +84,7 @@ def permutation_p_value(
     block = block_length(autocorrelation(series, split.position), len(series))
     as_good = split.statistic * (1 - TIE)
     hits = 1
-    for order in _orders(deviations, block, permutations, Random(seed)):
+    for order in _orders(deviations, block, permutations, Random(seed)):  # noqa: S311
         statistics = list(_statistics(order, weights))
         hits += max(statistics) >= as_good or -min(statistics) >= as_good
         if hits > alpha * (permutations + 1):
@@ -96,8 +96,8 @@ def autocorrelation(values: Sequence[float], split: int) -> float:
     """Return the correlation of neighbouring residuals, from -1 to 1, corrected for its bias; 0 if all are 0.
 
     Residuals are the differences from the mean of their side of the ``split``, so that the change itself does not count
-    as correlation. In n independent values the plain estimate is about 1/n too low, in correlated ones about
-    (1 + 3r)/n (F. H. C. Marriott and J. A. Pope, "Bias in the Estimation of Autocorrelations", Biometrika, 1954).
+    as correlation. The plain estimate from n values is about (1 + 3r)/n too low (M. G. Kendall, "Note on Bias in the
+    Estimation of Autocorrelation", Biometrika, 1954).
     """
     sides = [side for side in (values[:split], values[split:]) if side]
     residuals = [value - center for side in sides for center in [mean(side)] for value in side]
@@ -120,8 +120,8 @@ def change_points(
     """Return the change points of a series, the oldest first; none if it has fewer than ``LEAST_RUNS`` runs.
 
     A series without noise changes where its values do (:func:`steps_without_noise`). Otherwise the best split is tested
-    (:func:`permutation_p_value`), then that of each side. Parts that are shorter are not split further. A series of 200 runs takes a few tenths of a second at most, a longer
-    one that has changes proportionally longer.
+    (:func:`permutation_p_value`), then that of each side, unless it has fewer runs than ``LEAST_RUNS``. A series of 200
+    runs takes a quarter of a second at most, a longer one with changes proportionally longer.
     """
     series = checked(values)
     if len(series) < LEAST_RUNS:
@@ -140,9 +140,9 @@ def change_points(
 def steps_without_noise(values: Sequence[float]) -> tuple[int, ...]:
     """Return where a series changes that consists of equal values on both sides of each change, by position.
 
-    It consists of stretches of at least ``LEAST_RUNS_A_SIDE`` equal values; only the last may be shorter, because it may
-    still grow, and is part of the stretch before. Otherwise, or if all values are equal, the result is empty. Such
-    changes need no test. A test would miss a drop that was repaired, because the mean of the whole moves little.
+    It consists of stretches of at least ``LEAST_RUNS_A_SIDE`` equal values; only the last may be shorter, because it
+    may still grow, and is part of the stretch before. Otherwise, or if all values are equal, the result is empty. Such
+    changes need no test, which would miss a drop that was repaired, because the mean of the whole moves little.
     """
     series = checked(values)
     starts = [0, *(after for after in range(1, len(series)) if abs(series[after] - series[after - 1]) > SAME)]

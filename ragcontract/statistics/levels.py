@@ -8,6 +8,7 @@ limit below it would fail good runs. ``benchmarks/history.py`` shows how often e
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from math import fsum, isfinite, sqrt
 
 from msgspec import Struct
@@ -77,9 +78,9 @@ def sigma(values: Sequence[float], splits: Sequence[int] = ()) -> float | None:
     series = checked(values)
     squares: list[float] = []
     edges = [0, *splits, len(series)]
-    if splits and any(stop <= start for start, stop in zip(edges, edges[1:], strict=False)):
+    if splits and any(stop <= start for start, stop in pairwise(edges)):
         raise ValueError(f"a series of {len(series)} runs cannot be split at {list(splits)}")
-    for start, stop in zip(edges, edges[1:], strict=False):
+    for start, stop in pairwise(edges):
         if part := series[start:stop]:
             center = mean(part)
             squares += [(value - center) ** 2 for value in part]

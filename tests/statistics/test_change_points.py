@@ -167,7 +167,7 @@ def test_a_value_that_is_not_finite_is_refused(bad: float) -> None:
 
 def test_autocorrelation_is_that_of_residuals_with_its_bias_added() -> None:
     values = steps(7, (0, 30), (5, 20))
-    residuals = np.concatenate([values[:30] - np.mean(values[:30]), values[30:] - np.mean(values[30:])])
+    residuals = np.concatenate([np.asarray(side) - np.mean(side) for side in (values[:30], values[30:])])
     plain = (residuals[1:] * residuals[:-1]).sum() / (residuals**2).sum()
     assert autocorrelation(values, 30) == pytest.approx(plain + (1 + 3 * max(plain, 0)) / 50)
     assert autocorrelation([0.8] * 10 + [0.7] * 10, 10) == 0
@@ -175,8 +175,18 @@ def test_autocorrelation_is_that_of_residuals_with_its_bias_added() -> None:
 
 @pytest.mark.parametrize(
     ("correlation", "runs", "length"),
-    [(0.09, 200, 1), (0.1, 200, 3), (0.34, 200, 3), (0.35, 200, 5), (-0.5, 200, 1)]
-    + [(0.9, 39, 4), (0.9, 40, 5), (0.9, 15, 1), (0.9, 16, 2), (0.9, 12, 1)],
+    [
+        (-0.5, 200, 1),
+        (0.09, 200, 1),
+        (0.1, 200, 3),
+        (0.34, 200, 3),
+        (0.35, 200, 5),
+        (0.9, 40, 5),
+        (0.9, 39, 4),
+        (0.9, 16, 2),
+        (0.9, 15, 1),
+        (0.9, 12, 1),
+    ],
 )
 def test_blocks_grow_with_the_correlation_and_are_at_most_an_eighth(correlation: float, runs: int, length: int) -> None:
     assert block_length(correlation, runs) == length
