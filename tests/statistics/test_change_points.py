@@ -48,17 +48,18 @@ def test_the_best_split_leaves_the_smallest_squares(values: list[float]) -> None
         assert split.statistic**2 == pytest.approx(squares(values) - min(left.values()), abs=1e-9)
 
 
+def gains(rows: np.ndarray) -> np.ndarray:
+    """Return what the best split of each row takes off its squares, from sums of squares, as in textbooks."""
+    n = rows.shape[1]
+    sums, sides = np.cumsum(rows, axis=1)[:, 2 : n - 3], np.arange(3, n - 2)
+    rest, whole = rows.sum(axis=1, keepdims=True) - sums, rows.sum(axis=1) ** 2 / n
+    gain: np.ndarray = (sums**2 / sides + rest**2 / (n - sides)).max(axis=1) - whole
+    return gain
+
+
 def p_value_by_numpy(values: Sequence[float], orders: int) -> float:
-    """Simulate the p-value of the best split of independent values from sums of squares, as a textbook would."""
-    dice, n = np.random.default_rng(1), len(values)
-
-    def gains(rows: np.ndarray) -> np.ndarray:
-        sums, sides = np.cumsum(rows, axis=1)[:, 2 : n - 3], np.arange(3, n - 2)
-        rest = rows.sum(axis=1, keepdims=True) - sums
-        gain: np.ndarray = (sums**2 / sides + rest**2 / (n - sides)).max(axis=1)
-        return gain
-
-    shuffled = dice.permuted(np.tile(np.asarray(values), (orders, 1)), axis=1)
+    """Simulate the p-value of the best split of independent values."""
+    shuffled = np.random.default_rng(1).permuted(np.tile(np.asarray(values), (orders, 1)), axis=1)
     return float((gains(shuffled) >= gains(np.asarray([values]))[0] - 1e-9).mean())
 
 
@@ -192,14 +193,30 @@ def test_blocks_grow_with_the_correlation_and_are_at_most_an_eighth(correlation:
     assert block_length(correlation, runs) == length
 
 
-def test_slow_drift_is_found_less_often_than_independent_orders_would() -> None:
-    dice = random.Random(8)
-    drifting = [0.0]
+def p_value_by_blocks(values: Sequence[float], block: int, orders: int) -> float:
+    """Simulate the p-value of the best split from orders of blocks that start anywhere."""
+    dice, rows = np.random.default_rng(1), []
+    for cut in dice.integers(block, size=orders):
+        blocks = np.split(np.asarray(values), range(cut or block, len(values), block))
+        rows.append(np.concatenate([blocks[number] for number in dice.permutation(len(blocks))]))
+    best = gains(np.asarray([values]))[0]
+    return float((gains(np.asarray(rows)) >= best - 1e-9).mean())
+
+
+def drift(seed: int, correlation: float) -> list[float]:
+    dice, values = random.Random(seed), [0.0]
     for _ in range(59):
-        drifting.append(0.8 * drifting[-1] + dice.gauss(0, 1))
-    split = best_split(drifting)
+        values.append(correlation * values[-1] + dice.gauss(0, 1))
+    return values
+
+
+@pytest.mark.parametrize(("seed", "correlation", "block"), [(0, 0.8, 5), (8, 0.8, 5), (34, 0.4, 3)])
+def test_neighbours_that_resemble_each_other_stay_together(seed: int, correlation: float, block: int) -> None:
+    values = drift(seed, correlation)
+    split = best_split(values)
     assert split is not None
-    assert block_length(autocorrelation(drifting, split.position), 60) == 5
-    blocks, independent = permutation_p_value(drifting, alpha=1), p_value_by_numpy(drifting, 2_000)
-    assert blocks is not None
-    assert blocks > 0.01 > independent
+    assert block_length(autocorrelation(values, split.position), 60) == block
+    theirs = p_value_by_blocks(values, block, 10_000)
+    error = (theirs * (1 - theirs) * (1 / PERMUTATIONS + 1 / 10_000)) ** 0.5
+    assert permutation_p_value(values, alpha=1) == pytest.approx(theirs, abs=4 * error + 1 / PERMUTATIONS)
+    assert theirs > 2 * p_value_by_numpy(values, 10_000)
