@@ -109,6 +109,17 @@ def test_planted_steps_are_found_with_the_levels_on_both_sides() -> None:
     assert all(point.p_value and 1 / (PERMUTATIONS + 1) <= point.p_value <= ALPHA for point in points)
 
 
+@pytest.mark.parametrize("levels", [(0.84, 0.80, 0.70), (0.84, 0.74, 0.70), (0.60, 0.70, 0.74), (0.60, 0.64, 0.74)])
+def test_both_sides_of_the_largest_step_are_searched(levels: tuple[float, ...]) -> None:
+    assert positions(steps(9, *((level, 30) for level in levels), noise=0.004)) == [30, 60]
+
+
+def test_parts_of_fewer_than_twelve_runs_are_not_split() -> None:
+    short, long = steps(10, (0, 40), (20, 5), (24, 5), noise=0.5), steps(10, (0, 40), (20, 7), (24, 7), noise=0.5)
+    assert [point.position for point in change_points(short, alpha=0.05)] == [40]
+    assert [point.position for point in change_points(long, alpha=0.05)] == [40, 47]
+
+
 def test_the_same_values_have_the_same_points_in_any_unit() -> None:
     values = steps(6, (0, 30), (2, 30))
     assert positions(values) == positions([100 * value - 7 for value in values]) != []
