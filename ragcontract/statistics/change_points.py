@@ -9,7 +9,7 @@ Statistics, 1989).
 
 A point is wrong in some of a hundred histories; ``benchmarks/history.py`` shows how often, and what is missed. All
 functions are pure: the same values have the same points, because the random orders are seeded for each part. They raise
-ValueError if a value is not finite.
+ValueError if a value is not a number that a score can have (:func:`~ragcontract.statistics.levels.checked`).
 """
 
 from collections.abc import Iterator, Sequence

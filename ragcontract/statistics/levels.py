@@ -1,7 +1,7 @@
 """The level of a series of runs, and how much the mean of a run varies without a change.
 
 A series is the values of a metric in consecutive runs, the oldest first, in the metric's own unit. All functions are
-pure. They raise ValueError if a value is not finite.
+pure. They raise ValueError if a value is not a number that a score can have (:func:`checked`).
 
 The level is the best mean of five consecutive runs, not the best run. The best of thirty runs is a lucky one, so a
 limit below it would fail good runs. ``benchmarks/history.py`` shows how often each of them would.
@@ -9,10 +9,11 @@ limit below it would fail good runs. ``benchmarks/history.py`` shows how often e
 
 from collections.abc import Sequence
 from itertools import pairwise
-from math import fsum, isfinite, sqrt
+from math import fsum, sqrt
 
 from msgspec import Struct
 
+from ragcontract.core import bounds
 from ragcontract.core.metric import Direction
 from ragcontract.core.numbers import SAME
 
@@ -33,9 +34,13 @@ class Level(Struct, frozen=True, kw_only=True):
 
 
 def checked(values: Sequence[float]) -> list[float]:
-    """Return the values of a series as a list. Raises ValueError if one is not finite."""
+    """Return the values of a series as a list.
+
+    Raises ValueError for a value that is not a number, or is beyond what the scale of a score may end at, so that
+    squares and sums of them are finite.
+    """
     for position, value in enumerate(values):
-        if not isfinite(value):
+        if not abs(value) <= bounds.SCORE:  # also of NaN
             raise ValueError(f"run {position} of the series has the value {value}")
     return list(values)
 

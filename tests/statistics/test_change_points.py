@@ -170,8 +170,8 @@ def test_a_step_with_a_single_bad_run_before_it_is_tested() -> None:
     assert point.p_value is not None
 
 
-@pytest.mark.parametrize("bad", [nan, inf, -inf])
-def test_a_value_that_is_not_finite_is_refused(bad: float) -> None:
+@pytest.mark.parametrize("bad", [nan, inf, -inf, 1e308, -1e10])
+def test_a_value_that_no_score_has_is_refused(bad: float) -> None:
     for ask in (change_points, best_split, permutation_p_value, steps_without_noise):
         with pytest.raises(ValueError, match="run 20 of the series"):
             ask([0.5] * 20 + [bad])

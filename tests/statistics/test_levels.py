@@ -63,8 +63,8 @@ def test_four_runs_have_no_level() -> None:
     assert level([]) is None
 
 
-@pytest.mark.parametrize("bad", [nan, inf, -inf])
-def test_a_value_that_is_not_finite_is_refused_with_its_position(bad: float) -> None:
+@pytest.mark.parametrize("bad", [nan, inf, -inf, 1e308, -1e10])
+def test_a_value_that_no_score_has_is_refused_with_its_position(bad: float) -> None:
     values = [0.5] * 6 + [bad]
     with pytest.raises(ValueError, match="run 6 of the series"):
         level(values)
