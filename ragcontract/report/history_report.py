@@ -40,6 +40,41 @@ class BrokenSince(Struct, frozen=True, kw_only=True, omit_defaults=True):
     ] = False
 
 
+class LevelReport(Struct, frozen=True, kw_only=True):
+    """The best mean of consecutive runs of the window."""
+
+    value: float
+    first: Annotated[str, Meta(description="The id of the first of these runs.")]
+    last: Annotated[str, Meta(description="The id of the last of them.")]
+
+
+class ChangePointReport(Struct, frozen=True, kw_only=True):
+    """A run since which a metric is different."""
+
+    id: str
+    commit: str | None
+    at: Annotated[str, Meta(description="When it was checked, ISO 8601, UTC.")]
+    before: Annotated[float, Meta(description="The mean of the runs since the change point before.")]
+    after: Annotated[float, Meta(description="The mean of the runs until the next change point.")]
+    p_value: Annotated[
+        float | None, Meta(description="How likely chance alone is; null if the runs do not vary without a change.")
+    ]
+
+
+class MetricHistory(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A metric in the newest runs of the branch, the oldest first, over the queries that all of them have."""
+
+    values: Annotated[list[float | None], Meta(description="The means; null for a run without one.")]
+    ids: Annotated[list[str], Meta(description="The entries of these runs.")]
+    now: Annotated[float | None, Meta(description="The mean of this run over the same queries.")] = None
+    level: LevelReport | None = None
+    sigma: Annotated[
+        float | None,
+        Meta(description="The standard deviation of a run's mean without a change; null with too few runs."),
+    ] = None
+    change_points: list[ChangePointReport] = []
+
+
 class HistoryReport(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the history says of a check."""
 
@@ -51,6 +86,14 @@ class HistoryReport(Struct, frozen=True, kw_only=True, omit_defaults=True):
     ] = 0
     broken_since: Annotated[
         dict[str, BrokenSince], Meta(description="Of broken queries that were broken on the branch already, by id.")
+    ] = {}
+    window: Annotated[
+        Count | None, Meta(description="How many recorded runs limits on levels look at; null without such limits.")
+    ] = None
+    since: Annotated[str | None, Meta(description="The day before which runs do not count for levels.")] = None
+    failed: Annotated[list[str], Meta(description="The entries in ``metrics`` whose runs failed.")] = []
+    metrics: Annotated[
+        dict[str, MetricHistory], Meta(description="The metrics with limits in the newest runs of the branch, by key.")
     ] = {}
     notes: list[str] = []
 
