@@ -10,7 +10,7 @@ from ragcontract.contract.config import DEFAULT_K, config_record
 from ragcontract.contract.declared import NAME, names_taken
 from ragcontract.contract.golden_row import typed_record
 from ragcontract.contract.limits import AT_K, limit_keys, sections
-from ragcontract.core.gate import LimitKey, Percentage
+from ragcontract.core.gate import LevelPercentage, LimitKey, Percentage
 from ragcontract.core.lines import Line
 from ragcontract.core.metric import MetricSettings
 from ragcontract.core.rule import RowRule
@@ -31,11 +31,14 @@ from ragcontract.runs.scores_files import ScoresRow
 _SETTINGS = MetricSettings(cutoffs=(DEFAULT_K,), declared={"faithfulness": DeclaredScore(source="scores")})
 _NUMBER = msgspec.json.schema(float)
 _CHANGE = msgspec.json.schema(Annotated[float, Meta(ge=0)] | Percentage)
+_LEVEL_CHANGE = msgspec.json.schema(Annotated[float, Meta(ge=0)] | LevelPercentage)
 _DECLARED = {"$ref": "#/$defs/DeclaredScore"}
 
 _SECTIONS = {
     "Drops": "fail_on",
     "FailOn": "fail_on",
+    "LevelDrops": "history",
+    "HistoryLimits": "history",
     "Minimums": "minimums",
     "TagMinimums": "minimums",
     "Maximums": "maximums",
@@ -91,6 +94,8 @@ def _allow_declared(definitions: dict[str, Any], taken: Iterable[str]) -> None:
         ("TagMaximums", "", _NUMBER),
         ("Drops", "_(drop|rise)_gt", _CHANGE),
         ("FailOn", "_(drop|rise)_gt", _CHANGE),
+        ("LevelDrops", "_(drop|rise)_gt", _LEVEL_CHANGE),
+        ("HistoryLimits", "_(drop|rise)_gt", _LEVEL_CHANGE),
     ):
         pattern = f"^(?!({built_in})(_at_[0-9k]+)?{end}$){NAME}{end}$"
         if name in definitions:

@@ -44,6 +44,9 @@ GateId = Annotated[
 ]
 
 
+Day = Annotated[
+    str, Meta(pattern=r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$(?!\n)", title="a date, as 2026-12-31")
+]
 Switch = Annotated[bool | Literal["new"], Meta(title="true, false or new")]
 
 
@@ -60,6 +63,27 @@ class FailOn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     alpha: Annotated[float, Meta(ge=bounds.ALPHA_LEAST, lt=1, title="a number from 0.001 up to 1, as 0.05")] = 0.05
 
 
+class HistoryLimits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Limits on how far metrics may be below the best level that recorded runs had, which needs a history.
+
+    A level is the mean of 5 runs in a row. These limits notice a loss that no single change made.
+    """
+
+    window: Annotated[
+        int,
+        Meta(
+            ge=bounds.WINDOW_LEAST,
+            le=bounds.WINDOW,
+            title=f"a whole number from {bounds.WINDOW_LEAST} to {bounds.WINDOW}",
+            description="How many recorded runs of the branch count.",
+        ),
+    ] = 30
+    since: Annotated[
+        Day | None,
+        Meta(description="The first day (UTC) whose runs count: with a later day, a loss is accepted."),
+    ] = None
+
+
 class TagLimits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Limits on the means over the queries with one tag."""
 
@@ -74,12 +98,8 @@ class Waiver(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     reason: Text
     owner: Annotated[Text, Meta(description="Who is responsible for it.")]
     expires: Annotated[
-        str,
-        Meta(
-            pattern=r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$(?!\n)",
-            title="a date, as 2026-12-31",
-            description="The last day (UTC) on which it counts.",
-        ),
+        Day,
+        Meta(description="The last day (UTC) on which it counts."),
     ]
 
 
@@ -161,6 +181,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ),
     ] = "count"
     fail_on: FailOn = FailOn()
+    history: HistoryLimits = HistoryLimits()
     tags: dict[Tag, TagLimits] = msgspec.field(default_factory=dict)
     per_query: PerQuery = PerQuery()
     tiers: Annotated[
@@ -212,12 +233,14 @@ DROPS = (
     "Drops",
     'How far a metric may get worse than in the baseline: absolute as 0.10, or of the baseline\'s value as "10%".',
 )
+LEVEL_DROPS = ("LevelDrops", 'How far a metric may be below its best level: absolute as 0.03, or of the level as "5%".')
 CUTOFFS = "``recall{0}`` is about the largest cut-off; ``recall_at_1{1}`` about another one of ``k``."
 
 
 def config_record(registry: Registry, keys: Sequence[LimitKey], declared: Iterable[str] = ()) -> type[Config]:
     """Return the record of a configuration file with these limit keys and ``declared`` scores."""
     changes = _section(*DROPS, [key for key in keys if key.section == "fail_on"])
+    of_levels = _section(*LEVEL_DROPS, [key for key in keys if key.section == "history"])
     sections = {
         name: _section(title, about, [key for key in keys if key.section == name])
         for name, (title, about) in SECTIONS.items()
@@ -231,13 +254,7 @@ def config_record(registry: Registry, keys: Sequence[LimitKey], declared: Iterab
         if of_tag or name in ALWAYS:  # two records of one schema need two names
             tagged[name] = made if of_tag == of_section else _section(f"Tag{title}", about, of_tag)
     tag_limits = _extended(TagLimits, {"fail_on": (changes, changes()), **_fields(tagged)})
-    fail_on = msgspec.defstruct(
-        "FailOn",
-        [(field.name, FailOn.__annotations__[field.name], field.default) for field in msgspec.structs.fields(FailOn)],
-        bases=(changes,),
-        namespace={"__doc__": FailOn.__doc__},
-        **_STRICT,
-    )
+    fail_on, history = _with_limits(FailOn, changes), _with_limits(HistoryLimits, of_levels)
     names = [name for line in registry.rules for name in line.names]
     waiver = _extended(Waiver, {"rule": (Literal[tuple(names)] | None, None)})
     switches = dict.fromkeys(f"enforce_{line.names[0]}" for line in registry.rules)
@@ -250,6 +267,7 @@ def config_record(registry: Registry, keys: Sequence[LimitKey], declared: Iterab
         {
             "metrics": (metrics, metrics()),
             "fail_on": (fail_on, fail_on()),
+            "history": (history, history()),
             **_fields(sections),
             "tags": (Annotated[dict[Tag, tag_limits], about_tags], msgspec.field(default_factory=dict)),  # type: ignore[valid-type]
             "per_query": (per_query, per_query()),
@@ -265,10 +283,18 @@ _STRICT: dict[str, Any] = {"frozen": True, "kw_only": True, "forbid_unknown_fiel
 def _section(name: str, about: str, keys: Iterable[LimitKey]) -> type[Struct]:
     listed = list(keys)
     if any(key.quantity.unit == "points" for key in listed):
-        ends = ("_drop_gt", "_drop_gt") if name == DROPS[0] else ("_at_k", "")
+        ends = ("_drop_gt", "_drop_gt") if name in {DROPS[0], LEVEL_DROPS[0]} else ("_at_k", "")
         about = f"{about}\n\n    {CUTOFFS.format(*ends)}\n    "
     fields = [(key.name, key.type, None) for key in listed]
     return msgspec.defstruct(name, fields, namespace={"__doc__": about}, **_STRICT)
+
+
+def _with_limits(record: type[Struct], limits: type[Struct]) -> type[Struct]:
+    """Return a section with its own keys and those of limits."""
+    listed = [
+        (field.name, record.__annotations__[field.name], field.default) for field in msgspec.structs.fields(record)
+    ]
+    return msgspec.defstruct(record.__name__, listed, bases=(limits,), namespace={"__doc__": record.__doc__}, **_STRICT)
 
 
 def _fields(sections: dict[str, type[Struct]]) -> dict[str, tuple[Any, Any]]:

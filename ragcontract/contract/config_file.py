@@ -51,7 +51,7 @@ NOWHERE = Locations()
 # Neither is needed without a configuration.
 YAML: Line[Any] = Line(home="ragcontract.files.yaml_tree")
 TEXTS: Line[Any] = Line(home="ragcontract.answers.answer_text")
-LIMITED = ("minimums", "maximums", "fail_on")
+LIMITED = ("minimums", "maximums", "fail_on", "history")
 ASKED_ELSEWHERE = (
     "unknown key; the address and the API key of the judge are named by whoever runs `rag-contract judge`, never in "
     "this file"
@@ -128,6 +128,7 @@ def _read(data: bytes, source: SourceFile, registry: Registry, k: int | None) ->
             made = msgspec.structs.replace(result, files=(source,))
             result = [
                 *_wrong_waivers(made.config.waivers),
+                *_wrong_day(made.config.history.since),
                 *wrong_tiers(made.config.tiers),
                 *wrong_scores(made.declared),
                 *_wrong_answers(made.config.answers),
@@ -289,6 +290,13 @@ def _wrong_waivers(waivers: Sequence[Waiver]) -> Iterator[Mismatch]:
             date.fromisoformat(waiver.expires)
         except ValueError:
             yield Mismatch(("waivers", number, "expires"), f"expected a date that exists, found {waiver.expires!r}")
+
+
+def _wrong_day(since: str | None) -> Iterator[Mismatch]:
+    try:
+        date.fromisoformat(since or "2026-01-01")
+    except ValueError:
+        yield Mismatch(("history", "since"), f"expected a date that exists, found {since!r}")
 
 
 def _cutoffs(value: object) -> tuple[int, ...]:

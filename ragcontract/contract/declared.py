@@ -126,7 +126,11 @@ def why_unknown(name: str, entry: object, registry: Registry, taken: Collection[
 def undeclared(section: str, name: str) -> str | None:
     """Return how to declare the metric that a limit needs; None if the key cannot be a limit on a declared metric."""
     metric = KIND_OF_LIMIT.sub("", name)
-    if (section == "fail_on") == (metric == name) or not re.fullmatch(NAME, metric) or len(metric) > bounds.KEY:
+    if (
+        (section in {"fail_on", "history"}) == (metric == name)
+        or not re.fullmatch(NAME, metric)
+        or len(metric) > bounds.KEY
+    ):
         return None
     return f"is not a built-in metric; if another tool computes it, declare it under metrics: {_example(metric)}"
 

@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import fields, replace
 
 from ragcontract.contract.config import Locations
-from ragcontract.core.gate import Fraction, Gate, Kind, LimitKey, Percentage, Quantity
+from ragcontract.core.gate import Fraction, Gate, Kind, LevelPercentage, LimitKey, Percentage, Quantity
 from ragcontract.core.metric import Metric, MetricSettings, Scale
 from ragcontract.core.phrase import FieldPath
 from ragcontract.files.schema import Mismatch, shown
@@ -55,7 +55,7 @@ def limit_keys(
 def keys_of(metric: Metric) -> Iterator[LimitKey]:
     """Yield the limit keys of a metric: drop and minimum if higher is better, otherwise rise and maximum.
 
-    A diagnostic metric has no limit on drops.
+    Drops have two limits: from the baseline, and from the level of recorded runs. A diagnostic metric has neither.
     """
     quantity = Quantity(
         key=metric.key,
@@ -65,14 +65,25 @@ def keys_of(metric: Metric) -> Iterator[LimitKey]:
         of_change=metric.needs_baseline,
     )
     change: Kind
+    of_level: Kind
     bound: Kind
-    change, section, bound = (
-        ("drop", "minimums", "minimum") if metric.better == "higher" else ("rise", "maximums", "maximum")
+    change, of_level, section, bound = (
+        ("drop", "level_drop", "minimums", "minimum")
+        if metric.better == "higher"
+        else ("rise", "level_rise", "maximums", "maximum")
     )
     names = (*metric.aliases, metric.key)
     for name in names if not metric.diagnostic else ():
         key = f"{name.removesuffix('_at_k')}_{change}_gt"
         yield LimitKey(section="fail_on", name=key, kind=change, quantity=quantity, type=_change(metric.scale))
+        yield LimitKey(
+            section="history",
+            name=key,
+            kind=of_level,
+            quantity=quantity,
+            type=_change(metric.scale, LevelPercentage),
+            by_tag=False,
+        )
     for name in names:
         yield LimitKey(section=section, name=name, kind=bound, quantity=quantity, type=_value(metric.scale))
 
@@ -83,8 +94,8 @@ def _value(scale: Scale) -> Any:
     return Annotated[float, Meta(ge=scale.low, le=scale.high, title=f"a number from {scale.low:g} to {scale.high:g}")]
 
 
-def _change(scale: Scale) -> Any:
-    return _value(Scale(0.0, scale.high - scale.low)) | Percentage
+def _change(scale: Scale, percentage: Any = Percentage) -> Any:
+    return _value(Scale(0.0, scale.high - scale.low)) | percentage
 
 
 def explained(section: str, name: str, keys: Iterable[LimitKey]) -> str | None:

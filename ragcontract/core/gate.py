@@ -16,9 +16,8 @@ from ragcontract.core.phrase import Place
 from ragcontract.core.run import Confusion, Latency
 
 Fraction = Annotated[float, Meta(ge=0, le=1, title="a fraction from 0 to 1, as 0.10")]
-Percentage = Annotated[
-    str, Meta(pattern=r"^(100(\.0+)?|[0-9]{1,2}(\.[0-9]+)?) ?%$(?!\n)", title='a percentage of the baseline, as "10%"')
-]
+_PERCENTAGE_TO_100 = r"^(100(\.0+)?|[0-9]{1,2}(\.[0-9]+)?) ?%$(?!\n)"
+Percentage = Annotated[str, Meta(pattern=_PERCENTAGE_TO_100, title='a percentage of the baseline, as "10%"')]
 _PERCENTAGE = rf"^[0-9]{{1,{bounds.PERCENT_DIGITS}}}(\.[0-9]{{1,{bounds.PERCENT_DECIMALS}}})? ?%$(?!\n)"
 AnyPercentage = Annotated[str, Meta(pattern=_PERCENTAGE, title='a percentage of the baseline, as "20%"')]
 Milliseconds = Annotated[
@@ -28,9 +27,20 @@ MoreMilliseconds = Annotated[
     float, Meta(ge=0, le=bounds.MILLISECONDS, title="a number of milliseconds of at least 0, at most a billion")
 ]
 
-Kind = Literal["minimum", "maximum", "drop", "rise"]
-COMPARING: frozenset[Kind] = frozenset({"drop", "rise"})  # the limits on changes
-NOUNS: dict[Kind, str] = {"minimum": "minimum", "maximum": "maximum", "drop": "drop", "rise": "increase"}
+LevelPercentage = Annotated[str, Meta(pattern=_PERCENTAGE_TO_100, title='a percentage of the level, as "5%"')]
+
+Kind = Literal["minimum", "maximum", "drop", "rise", "level_drop", "level_rise"]
+COMPARING: frozenset[Kind] = frozenset({"drop", "rise"})  # the limits on changes from the baseline
+OF_LEVEL: frozenset[Kind] = frozenset({"level_drop", "level_rise"})  # the limits on changes from the level of the past
+FALLING: frozenset[Kind] = frozenset({"drop", "level_drop"})  # what they limit is a fall
+NOUNS: dict[Kind, str] = {
+    "minimum": "minimum",
+    "maximum": "maximum",
+    "drop": "drop",
+    "rise": "increase",
+    "level_drop": "drop below the best level",
+    "level_rise": "rise above the best level",
+}
 Unit = Literal["points", "ms"]
 FailMode = Literal["strict", "significant", "noninferiority"]
 
@@ -84,13 +94,19 @@ class Gate(Struct, frozen=True, kw_only=True):
     quantity: Quantity
     kind: Kind
     limit: float
-    relative: bool = False  # the limit is a fraction of the baseline's value, counted from the lowest of its scale
+    # The limit is a fraction of the baseline's value, or of the level, counted from the lowest value of the scale.
+    relative: bool = False
     tag: str | None = None  # if not None, only the queries with this tag count
     tier: str | None = None  # if not None, only the queries of this tier count
 
     @property
     def compares(self) -> bool:
         return self.kind in COMPARING
+
+    @property
+    def of_level(self) -> bool:
+        """Whether it compares the run with the best level of recorded runs."""
+        return self.kind in OF_LEVEL
 
     @property
     def needs_baseline(self) -> bool:
@@ -120,5 +136,5 @@ def every_run_keeps(kind: Kind, limit: float, scale: Scale, *, relative: bool = 
     if kind == "maximum":
         return scale.high - limit <= SAME
     if relative:
-        return kind == "drop" and limit >= 1 - SAME
+        return kind in FALLING and limit >= 1 - SAME
     return limit >= scale.high - scale.low - SAME

@@ -65,7 +65,8 @@ SWITCHES: dict[str, ChangeKind] = {
 RULES_AS_WELL = {"expected_mode"}
 LEVEL = "relevance_level"
 MODE, ALPHA = "fail_on.mode", "fail_on.alpha"
-LOWER_IS_WEAKER = {ALPHA, "per_query.forbidden_within"}
+LOWER_IS_WEAKER = {ALPHA, "per_query.forbidden_within", "history.window"}
+SINCE = "history.since"
 # A composite is a rule of each query, too, but no query is compared if the golden files are those of the baseline.
 COMPOSITE = "answers.composite"
 COMPOSITE_MINIMUM = f"{COMPOSITE}.minimum"
@@ -314,6 +315,8 @@ def _strictness(key: str, value: Value, mode: Value) -> Comparable | None:
     order = ENFORCED if key.startswith(SWITCH) else STRICTEST_FIRST.get(key, ())
     if value in order:
         return False, -order.index(value)
+    if key == SINCE:  # from a later day on, fewer runs count, and their best level may be lower
+        return False, -int(value.replace("-", "")) if isinstance(value, str) and _is_day(value) else 0
     if key in {LEVEL, "k"} and isinstance(value, int | float):
         return False, -value  # with a higher level, fewer documents must be found; with a higher k, at lower ranks
     if key == COMPOSITE_MINIMUM:
@@ -321,6 +324,10 @@ def _strictness(key: str, value: Value, mode: Value) -> Comparable | None:
     if key in LOWER_IS_WEAKER:
         return False, value if isinstance(value, int | float) else inf  # without a number, all results are searched
     return None
+
+
+def _is_day(text: str) -> bool:
+    return bool(re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII))
 
 
 def _of_waivers(before: Iterable[PastWaiver], now: Iterable[PastWaiver]) -> Iterator[Step]:

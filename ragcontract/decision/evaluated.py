@@ -21,6 +21,7 @@ from ragcontract.core.rule import Violation
 from ragcontract.core.run import Means, Values
 from ragcontract.evaluation.aggregates import Aggregates, aggregate
 from ragcontract.evaluation.observations import UnseenIdSearch
+from ragcontract.evaluation.past import Past, PastSeries
 from ragcontract.evaluation.plan import Plan, plan_for
 from ragcontract.evaluation.side import Side
 from ragcontract.evaluation.source import Inputs, evaluate_sides, of_judge
@@ -45,6 +46,7 @@ class Evaluation(Struct, frozen=True, kw_only=True, dict=True):
     aggregates: Aggregates
     scores_files: "GivenScores | None" = None  # their scores are among the run's as well
     judge: "JudgeFiles | None" = None  # None if there are no judgments and no metric needs them
+    past: PastSeries | None = None  # the metrics with limits on levels in recorded runs; None without a history
 
     @cached_property
     def violations(self) -> "Violations":
@@ -127,7 +129,13 @@ def evaluate(contract: Contract, inputs: Inputs, now: datetime) -> Evaluation:
         aggregates=aggregate(plan, run, baseline),
         scores_files=plan.scores_files,
         judge=judge,
+        past=_past(contract, plan, run, inputs.past),
     )
+
+
+def _past(contract: Contract, plan: Plan, run: Side, past: Past | None) -> PastSeries | None:
+    keys = list(dict.fromkeys(gate.quantity.key for gate in contract.gates if gate.of_level))
+    return past.series(contract, plan, run, keys) if keys and past else None
 
 
 def judged(contract: Contract, inputs: Inputs, now: datetime) -> "tuple[Contract, JudgeFiles | None]":

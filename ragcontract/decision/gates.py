@@ -13,20 +13,30 @@ from msgspec.structs import replace
 from ragcontract.contract.resolve import Contract, lacking_field
 from ragcontract.contract.warnings import TooFew, too_few_queries
 from ragcontract.core import bounds
-from ragcontract.core.gate import FailMode, Gate
+from ragcontract.core.gate import FALLING, FailMode, Gate
 from ragcontract.core.metric import Metric
 from ragcontract.core.numbers import SAME
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.decision.evaluated import Evaluation
-from ragcontract.decision.gate_report import KIND_IN_JSON, Certainty, GateReport, GateStatus, found_and_allowed
+from ragcontract.decision.gate_report import (
+    KIND_IN_JSON,
+    Certainty,
+    GateReport,
+    GateStatus,
+    LevelRuns,
+    found_and_allowed,
+)
 from ragcontract.decision.policy import Outcomes, outcomes_of
 from ragcontract.evaluation.aggregates import Aggregates
+from ragcontract.evaluation.past import PastSeries
 from ragcontract.evaluation.stored import references_of
 from ragcontract.runs.baseline_file import StoredHead
+from ragcontract.statistics.levels import LEVEL_RUNS
 from ragcontract.statistics.max_t import adjust
 from ragcontract.statistics.sign_flips import SignFlips
 from ragcontract.statistics.significance import ChangeTest, Noise, assess, noise, queries_needed
 
+NO_HISTORY = "no history is named; name it with --history (in the action, with the input history)"
 Limited = tuple[str, str | None]  # the key of a metric, and the tag of the queries; None for all
 
 
@@ -186,6 +196,8 @@ class Observed(Struct, frozen=True, kw_only=True):
     now: float | None = None  # the quantity of the run
     before: float | None = None  # the quantity of the baseline
     why: str = ""  # why there is no amount
+    level: LevelRuns | None = None  # of a limit on a level
+    skipped: str = ""  # why the limit cannot be applied yet, which is no problem
 
 
 def observe(gate: Gate, evaluation: Evaluation, outcomes: Outcomes | None = None) -> Observed:
@@ -193,6 +205,8 @@ def observe(gate: Gate, evaluation: Evaluation, outcomes: Outcomes | None = None
 
     ``outcomes`` are the pass rates; without them, no rule counts as broken.
     """
+    if gate.of_level:
+        return _of_level(gate, evaluation.past)
     if gate.quantity.of_rules:
         return _of_rules(gate, outcomes or outcomes_of(evaluation.contract, {}))
     if (read := gate.quantity.read) is None:
@@ -204,6 +218,22 @@ def observe(gate: Gate, evaluation: Evaluation, outcomes: Outcomes | None = None
     if not gate.compares:
         return Observed(amount=now, now=now, before=before)
     return Observed(why=gate.quantity.absent_before) if before is None else _change(gate, now, before)
+
+
+def _of_level(gate: Gate, past: PastSeries | None) -> Observed:
+    if past is None:
+        return Observed(why=NO_HISTORY)
+    if past.problem:
+        return Observed(why=past.problem)
+    series = past.series[gate.quantity.key]
+    runs, best, now = len(series.known), series.level, series.now
+    if best is None:
+        why = f"history has {runs} of the {LEVEL_RUNS} runs that a level needs"
+        return Observed(amount=0.0, now=now, skipped=why)
+    if now is None:
+        return Observed(why=f"no query with a value of {gate.quantity.label} is in this run and in all recorded runs")
+    level = LevelRuns(runs=runs, first=best.first.isoformat(), last=best.last.isoformat())
+    return replace(_change(gate, now, best.value), level=level)
 
 
 def _of_rules(gate: Gate, outcomes: Outcomes) -> Observed:
@@ -266,20 +296,19 @@ def _ranks(gate: Gate, evaluation: Evaluation) -> bool:
 
 
 def _change(gate: Gate, now: float, before: float) -> Observed:
-    change = before - now if gate.kind == "drop" else now - before
+    change = before - now if gate.kind in FALLING else now - before
     if not gate.relative:
         return Observed(amount=change, now=now, before=before)
     if whole := abs(before - gate.quantity.zero):
         amount = min(change / whole, sys.float_info.max)  # JSON has no infinity
         return Observed(amount=amount, now=now, before=before)
-    if gate.kind == "drop" and change <= 0:  # only on a scale with negative values
+    if gate.kind in FALLING and change <= 0:  # only on a scale with negative values
         return Observed(amount=0.0, now=now, before=before)
     unit = "milliseconds" if gate.quantity.unit == "ms" else "points"
     value = "0 ms" if gate.quantity.unit == "ms" else f"{gate.quantity.zero:g}"
     label = gate.quantity.label.removesuffix(" latency")
-    return Observed(
-        why=f"the baseline's {label} is {value}, so a relative limit cannot be applied; give the limit in {unit}"
-    )
+    whose = f"the best level of {label}" if gate.of_level else f"the baseline's {label}"
+    return Observed(why=f"{whose} is {value}, so a relative limit cannot be applied; give the limit in {unit}")
 
 
 def is_over(gate: Gate, amount: float) -> bool:
@@ -306,7 +335,10 @@ def report_gate(gate: Gate, seen: Observed, tests: ChangeTests | None = None) ->
         unit=gate.quantity.unit,
         now=seen.now,
         before=seen.before,
+        level=seen.level or UNSET,
     )
+    if seen.skipped:
+        return replace(report, status="skipped", skipped=seen.skipped, message=seen.skipped)
     if tests:
         report = with_test(gate, report, tests)
     mode = tests.mode if tests else "strict"

@@ -34,6 +34,7 @@ from ragcontract.core.run import SCORED_BY, RunRow, row_type
 from ragcontract.core.safe_text import shorten
 from ragcontract.evaluation.listed import Listed, ListedResults, listed_ids
 from ragcontract.evaluation.observations import Versions
+from ragcontract.evaluation.past import Past
 from ragcontract.evaluation.plan import Plan
 from ragcontract.evaluation.side import Side, evaluate_side
 from ragcontract.files.opening import Progress, no_progress
@@ -265,6 +266,7 @@ class Inputs(Struct, frozen=True, kw_only=True):
     plugins: Mapping[str, Plugin] = {}  # objects for the rule ``custom``, by class name
     no_answers: bool = False  # no output has a text of the application or of its documents
     progress: Progress = no_progress
+    past: Past | None = None  # the recorded runs, which limits on levels look at; None without a history
 
     @classmethod
     def named(cls, **values: Any) -> "Inputs":

@@ -1,6 +1,6 @@
 """Chooses the entry of a history that is the baseline of a check, and makes a ``baseline.json`` of it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -8,6 +8,7 @@ from msgspec import Struct
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.numbers import count
+from ragcontract.core.run import RunRow
 from ragcontract.core.safe_text import clipped, visible
 from ragcontract.evaluation.source import ENTRY_PREFIX, entry_ref
 from ragcontract.files.writing import document
@@ -15,7 +16,7 @@ from ragcontract.history.commits import Commits
 from ragcontract.history.contract_entries import ContractEntries, contract_in_message
 from ragcontract.history.entry import NO_COMMIT, SHORT_COMMIT, Entry, EntryId, is_commit_start, short_commit
 from ragcontract.history.interface import ChangedResultsError, Store, read_results
-from ragcontract.runs.baseline_file import BaselineFile, StoredHead
+from ragcontract.runs.baseline_file import BaselineFile, StoredEvent, StoredHead, document_events
 
 LAST_PASS, LAST = "last-pass", "last"
 NAMES = f"{entry_ref(LAST_PASS)}, {entry_ref(LAST)}, a commit of at least {SHORT_COMMIT} digits, or the id of an entry"
@@ -50,6 +51,15 @@ class Chosen(Struct, frozen=True, kw_only=True):
     def path(self) -> str:
         """What stands for the path of the baseline in reports."""
         return entry_ref(self.entry.id)
+
+
+class EntryRows(Struct, frozen=True, kw_only=True):
+    """The run of an entry, which is read as a stored baseline."""
+
+    chosen: Chosen
+
+    def events(self, rows: type[RunRow], *, with_metrics: bool = False) -> Iterator[StoredEvent]:  # noqa: ARG002
+        return document_events(self.chosen.document, self.chosen.path, with_metrics=with_metrics)
 
 
 def choose(entries: ContractEntries, name: str, branch: str | None, commits: Commits, own_run: int | None) -> Chosen:

@@ -16,11 +16,10 @@ from ragcontract.core.rule import Plugin
 from ragcontract.core.run import SourceFile
 from ragcontract.evaluation.source import Inputs, Local, entry_ref, is_entry
 from ragcontract.files.git import is_known
-from ragcontract.history.choose_baseline import Chosen, document_of
+from ragcontract.history.choose_baseline import Chosen, EntryRows, document_of
 from ragcontract.history.ci_environment import origin_of
 from ragcontract.history.contract_entries import entries_of
 from ragcontract.history.entry import NO_TIME, EntryId, NewEntry, is_commit_start, is_time, short_commit
-from ragcontract.history.for_check import EntryRows
 from ragcontract.history.interface import Store
 from ragcontract.history.new_entry import new_entry, refuse_part
 from ragcontract.report.formats import FORMATS

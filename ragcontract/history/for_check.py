@@ -10,29 +10,19 @@ from msgspec.structs import replace
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.numbers import count, more
-from ragcontract.core.run import RunRow
 from ragcontract.evaluation.source import ENTRY_PREFIX, Inputs, Local, entry_ref
-from ragcontract.history.choose_baseline import LAST, LAST_PASS, Chosen, NoEntryFitsError, choose
+from ragcontract.history.choose_baseline import LAST, LAST_PASS, Chosen, EntryRows, NoEntryFitsError, choose
 from ragcontract.history.ci_environment import check_context
 from ragcontract.history.commits import CheckContext, Commits
 from ragcontract.history.contract_entries import ContractEntries, contract_in_message, entries_of
 from ragcontract.history.entry import NO_COMMIT, Entry
 from ragcontract.history.interface import Store
 from ragcontract.history.open_store import NotReachableError, open_store
+from ragcontract.history.series import PastOfCheck
 from ragcontract.pipeline import Outcome
 from ragcontract.report.headline import summary_of
 from ragcontract.report.history_report import BrokenSince, HistoryBaseline, HistoryReport
 from ragcontract.report.record import QueryReport
-from ragcontract.runs.baseline_file import StoredEvent, document_events
-
-
-class EntryRows(Struct, frozen=True, kw_only=True):
-    """The run of an entry, which is read as a stored baseline."""
-
-    chosen: Chosen
-
-    def events(self, rows: type[RunRow], *, with_metrics: bool = False) -> Iterator[StoredEvent]:  # noqa: ARG002
-        return document_events(self.chosen.document, self.chosen.path, with_metrics=with_metrics)
 
 
 class HistoryFacts(Struct, frozen=True, kw_only=True):
@@ -40,19 +30,23 @@ class HistoryFacts(Struct, frozen=True, kw_only=True):
 
     entries: ContractEntries | None = None  # None if it could not be read
     branch: str | None = None
+    own_run: int | None = None  # the workflow run of the check, whose entries are left out
     newest: tuple[Entry, ...] = ()  # of the branch
     chosen: Chosen | None = None
     behind: int | None = None  # how many newer commits the branch has than the chosen entry
+    problem: str = ""  # why it could not be read
     no_baseline: str = ""  # why there is nothing to compare with yet, although a baseline is asked for
     notes: tuple[str, ...] = ()
 
     @classmethod
     def not_read(cls, branch: str | None, error: InputError) -> "HistoryFacts":
         """Return what is known of a history that cannot be read and is not needed: why."""
-        return cls(branch=branch, notes=(f"Trend not shown: {error.problems[0]}",))
+        return cls(branch=branch, problem=error.problems[0], notes=(f"Trend not shown: {error.problems[0]}",))
 
     def with_baseline(self, inputs: Inputs) -> Inputs:
-        """Return the inputs with the chosen entry as the baseline."""
+        """Return the inputs with the chosen entry as the baseline, and the recorded runs for limits on levels."""
+        past = PastOfCheck(entries=self.entries, branch=self.branch, own_run=self.own_run, problem=self.problem)
+        inputs = replace(inputs, past=past)
         if self.chosen:
             return replace(inputs, baseline=Local(EntryRows(chosen=self.chosen)))
         return replace(inputs, awaits_baseline=True) if self.no_baseline else inputs
@@ -140,7 +134,9 @@ def facts_of(entries: ContractEntries, name: str | None, context: CheckContext) 
     if name is None:
         try:
             branch = entries.branch(context.branch)
-            return HistoryFacts(entries=entries, branch=branch, newest=_of_branch(entries, branch, context))
+            return HistoryFacts(
+                entries=entries, branch=branch, own_run=context.run_id, newest=_of_branch(entries, branch, context)
+            )
         except InputError as error:
             return HistoryFacts.not_read(context.branch, error)
     contract = contract_in_message(entries.contract)
@@ -149,10 +145,15 @@ def facts_of(entries: ContractEntries, name: str | None, context: CheckContext) 
             nothing = f"history has no entries of {contract}: record the base branch first"
             raise InputError([f"{entry_ref(name)}: {nothing}"])
         return HistoryFacts(
-            entries=entries, branch=context.branch, no_baseline=f"nothing is recorded for {contract} yet"
+            entries=entries,
+            branch=context.branch,
+            own_run=context.run_id,
+            no_baseline=f"nothing is recorded for {contract} yet",
         )
     branch, commits = entries.branch(context.branch), context.commits()
-    facts = HistoryFacts(entries=entries, branch=branch, newest=_of_branch(entries, branch, context))
+    facts = HistoryFacts(
+        entries=entries, branch=branch, own_run=context.run_id, newest=_of_branch(entries, branch, context)
+    )
     try:
         chosen = choose(entries, name, branch, commits, context.run_id)
     except NoEntryFitsError:

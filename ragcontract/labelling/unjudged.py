@@ -121,7 +121,7 @@ def limits_of(evaluation: Evaluation, reports: Iterable[GateReport]) -> list[Lim
     contract = evaluation.contract
     columns = {metric.key: column for column, metric in enumerate(contract.ranking.metrics)}
     by_id = {report.id: report for report in reports}
-    gates = [gate for gate in contract.gates if gate.quantity.key in columns]
+    gates = [gate for gate in contract.gates if gate.quantity.key in columns and not gate.of_level]
     totals = _totals(evaluation, {gate.tag for gate in gates})
     limits = [
         _limit(gate, by_id[gate.id], columns[gate.quantity.key], totals[gate.tag, gate.compares], evaluation)

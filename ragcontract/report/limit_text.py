@@ -56,14 +56,13 @@ def _digits_beside(gate: GateReport, metric: MetricReport | None) -> int:
 
 def limits_text(gates: Sequence[GateReport], digits: int, metric: MetricReport | None = None) -> str:
     """Return the limits of one mean as text; if some hold and others do not, those that do not are marked."""
-    whole = None if metric is None else whole_of(metric)
     mixed = len({gate.status for gate in gates}) > 1
     texts = []
     for gate in gates:
         mark = MARKS.get(gate.status, "") if mixed else ""
         if gate.status in NOT_HELD and gate.unit == "points" and _digits_beside(gate, metric) > digits:
             mark = f" (just {'under' if gate.kind == 'minimum' else 'over'})"
-        texts.append(limit_text(gate, whole, digits) + mark)
+        texts.append(limit_text(gate, _whole(gate, metric), digits) + mark)
     return ", ".join(texts)
 
 
@@ -75,9 +74,16 @@ def limit_text(gate: GateReport, whole: float | None, digits: int) -> str:
     limit = written(gate.limit, gate.unit, relative=gate.relative)
     if gate.unit == "points" and gate.relative:
         limit += f" ({fixed(gate.limit * (whole or 0.0), digits)})"
-    if gate.compares:
+    if gate.compares or gate.of_level:
         return f"allowed {NOUNS[gate.kind]} {limit}"
     return f"{'allowed' if gate.unit == 'ms' else gate.kind} {limit}"
+
+
+def _whole(gate: GateReport, metric: MetricReport | None) -> float | None:
+    """Return the value of 100 % in a limit."""
+    if metric is None:
+        return None
+    return abs((gate.before or 0.0) - metric.scale.zero) if gate.of_level else whole_of(metric)
 
 
 def whole_of(metric: MetricReport) -> float | None:

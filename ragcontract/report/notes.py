@@ -282,7 +282,7 @@ def _limit(item: ChangedItem, gate: GateReport | None) -> Iterator[str | Name]:
     if gate is None:
         yield Name(item.id)
     else:
-        allowed = "allowed " if gate.compares or gate.unit == "ms" else ""
+        allowed = "allowed " if gate.compares or gate.of_level or gate.unit == "ms" else ""
         yield f"{allowed}{clipped(limited_by(gate), bounds.NAME)}"
         if gate.of is not None:
             yield " of "

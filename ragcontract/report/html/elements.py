@@ -14,6 +14,7 @@ from markupsafe import escape
 from msgspec import Struct
 
 from ragcontract.core import bounds
+from ragcontract.core.gate import FALLING
 from ragcontract.core.metric import Scale
 from ragcontract.core.numbers import as_written, count, more, percent, signed
 from ragcontract.core.phrase import Name, Phrase, render
@@ -22,7 +23,7 @@ from ragcontract.decision.gate_report import GateReport
 from ragcontract.report.blocks import Block, Form, Kind, Mean, Parts, Sentence, Style, Tally, rendered
 from ragcontract.report.headline import not_compared, other_warnings
 from ragcontract.report.judge_section import judge
-from ragcontract.report.limit_text import ends_of, outcomes_of, p_of, whole_of
+from ragcontract.report.limit_text import ends_of, outcomes_of, p_of
 from ragcontract.report.metric_table import Row
 from ragcontract.report.parts import TierReport
 from ragcontract.report.record import MetricReport, Report
@@ -179,13 +180,14 @@ def _marks(gates: Sequence[GateReport], metric: MetricReport) -> Iterable[str]:
 
 def _worst_allowed(gate: GateReport, metric: MetricReport) -> float | None:
     """Return the worst value that a limit allows; None if that depends on a baseline value and there is none."""
-    if not gate.compares:
+    if not (gate.compares or gate.of_level):
         return gate.limit
-    before, whole = metric.baseline, whole_of(metric)
+    before = gate.before if gate.of_level else metric.baseline
+    whole = None if before is None else abs(before - metric.scale.zero)
     if before is None or whole is None:
         return None
     allowed = gate.limit * whole if gate.relative else gate.limit
-    return before - allowed if gate.kind == "drop" else before + allowed
+    return before - allowed if gate.kind in FALLING else before + allowed
 
 
 def bar_of_tier(tier: TierReport) -> Bar | None:
