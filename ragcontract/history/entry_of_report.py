@@ -3,7 +3,7 @@
 import hashlib
 import stat
 from collections.abc import Iterator, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
@@ -14,14 +14,25 @@ from ragcontract import pipeline
 from ragcontract.core.errors import InputError
 from ragcontract.core.rule import Plugin
 from ragcontract.core.run import SourceFile
+from ragcontract.evaluation.past import Past
 from ragcontract.evaluation.source import Inputs, Local, entry_ref, is_entry
 from ragcontract.files.git import is_known
 from ragcontract.history.choose_baseline import Chosen, EntryRows, document_of
 from ragcontract.history.ci_environment import origin_of
 from ragcontract.history.contract_entries import entries_of
-from ragcontract.history.entry import NO_TIME, EntryId, NewEntry, is_commit_start, is_time, short_commit
+from ragcontract.history.entry import (
+    NO_TIME,
+    EntryId,
+    NewEntry,
+    Origin,
+    is_commit_start,
+    is_time,
+    new_id,
+    short_commit,
+)
 from ragcontract.history.interface import Store
 from ragcontract.history.new_entry import new_entry, refuse_part
+from ragcontract.history.series import PastOfCheck
 from ragcontract.report.formats import FORMATS
 from ragcontract.report.json_report import read
 from ragcontract.report.record import ErrorReport, Report
@@ -71,7 +82,7 @@ def entry_of_report(
     origin = origin_of(environ, Path(), [str(path), *REPORTS, *_files_of_run(report)], branch)
     if problem := _of_another_commit(report, origin.commit):
         raise InputError([f"{path}: {problem}"])
-    inputs = replace(_inputs(report, store), plugins=plugins)
+    inputs = replace(_inputs(report, store), plugins=plugins, past=_past(report, store, origin))
     outcome = pipeline.check(inputs, now=datetime.fromisoformat(report.created_at))
     if outcome.report.verdict != report.verdict:
         again = f"its files give the verdict {outcome.report.verdict} now"
@@ -156,6 +167,16 @@ def _inputs(report: Report, store: Store) -> Inputs:
     )
     inputs, name = inputs.without_entry()
     return inputs if name is None else replace(inputs, baseline=Local(EntryRows(chosen=_entry(name, report, store))))
+
+
+def _past(report: Report, store: Store, origin: Origin) -> Past:
+    """Return the runs that were recorded when the check ran."""
+    return PastOfCheck(
+        entries=entries_of(store, report.contract),
+        branch=report.history.branch if report.history is not UNSET else origin.branch,
+        own_run=origin.run_id,
+        until=new_id(datetime.fromisoformat(report.created_at).astimezone(UTC), None, "", 0),
+    )
 
 
 def _entry(name: str, report: Report, store: Store) -> Chosen:

@@ -178,6 +178,7 @@ class PastOfCheck(Struct, frozen=True, kw_only=True):
     branch: str | None
     own_run: int | None  # the workflow run of this check, whose entries do not count
     problem: str = ""  # why they could not be read
+    until: str = "9"  # only entries with lower ids count, which begin with their time
 
     def series(self, contract: Contract, plan: Plan, run: Side, keys: Sequence[str]) -> PastSeries:
         """See :class:`~ragcontract.evaluation.past.Past`."""
@@ -195,7 +196,8 @@ class PastOfCheck(Struct, frozen=True, kw_only=True):
         return PastSeries(series=past.series(runs[::-1], run), notes=tuple(past.notes))
 
     def _counts(self, entry: Entry) -> bool:
-        return entry.source.branch == self.branch and not entry.source.dirty and not entry.is_of_run(self.own_run)
+        is_of_branch = entry.source.branch == self.branch and entry.id < self.until
+        return is_of_branch and not entry.source.dirty and not entry.is_of_run(self.own_run)
 
 
 def _have(runs: int) -> str:
