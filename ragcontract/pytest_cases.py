@@ -30,6 +30,7 @@ from ragcontract.core.finding import Finding, sentence
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import paths_of, several, some
 from ragcontract.core.safe_text import printable, visible
+from ragcontract.evaluation.past import NOT_ASKED
 from ragcontract.evaluation.source import Inputs, Local, find_inputs, folders_above
 from ragcontract.files.paths import existing_files
 from ragcontract.report.terminal import pass_notes
@@ -307,6 +308,7 @@ def _check(inputs: Inputs, run: Any, folder: Path) -> CheckedRun:
     contract = _contract_of(inputs)
     if run is not None:
         inputs = replace(inputs, run=_run_of(run, contract, folder))
+    inputs = replace(inputs, past=NOT_ASKED)
     report = Report.of(pipeline.check(inputs, now=datetime.now(UTC)).report)
     for warning in (*contract.config_file.problems.warnings, *report.warnings, *_newer_run(inputs, folder)):
         warnings.warn(printable(visible(warning)), stacklevel=1)

@@ -10,6 +10,7 @@ from ragcontract import pipeline
 from ragcontract.api import Report, inputs_of, named
 from ragcontract.cluster.spark_source import OnSpark, Rows
 from ragcontract.core.ids import Path
+from ragcontract.evaluation.past import NOT_ASKED
 from ragcontract.evaluation.source import Local, Source
 from ragcontract.runs.readers import is_run, open_stored
 
@@ -45,6 +46,7 @@ def check(
         k=k,
         tags=tags,
         repeats=repeats,
+        past=NOT_ASKED,
     )
     return Report.of(pipeline.check(inputs, now=datetime.now(UTC)).report)
 

@@ -225,6 +225,8 @@ def _of_level(gate: Gate, past: PastSeries | None) -> Observed:
         return Observed(why=NO_HISTORY)
     if past.problem:
         return Observed(why=past.problem)
+    if past.skipped:
+        return Observed(amount=0.0, skipped=past.skipped)
     series = past.series[gate.quantity.key]
     runs, best, now = len(series.known), series.level, series.now
     if best is None:

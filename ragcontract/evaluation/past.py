@@ -67,6 +67,7 @@ class PastSeries(Struct, frozen=True, kw_only=True):
 
     series: Mapping[str, Series] = {}
     problem: str = ""
+    skipped: str = ""  # why no history is asked, so that limits on levels are skipped
     notes: Sequence[str] = ()  # what was left out
 
 
@@ -75,3 +76,13 @@ class Past(Protocol):
 
     def series(self, contract: Contract, plan: Plan, run: Side, keys: Sequence[str]) -> PastSeries:
         """Return the metrics with these ``keys`` in the recorded runs that count under the section history."""
+
+
+class _NotAsked:
+    """Stands for the past where no history can be named. Limits on levels are skipped, and say so."""
+
+    def series(self, contract: Contract, plan: Plan, run: Side, keys: Sequence[str]) -> PastSeries:  # noqa: ARG002 (the seam's)
+        return PastSeries(skipped="limits on levels are only checked by `check` with a history")
+
+
+NOT_ASKED: Past = _NotAsked()

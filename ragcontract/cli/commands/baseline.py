@@ -23,6 +23,7 @@ from ragcontract.core.errors import ExitCode, InputError, OutputError
 from ragcontract.core.invisible import is_visible
 from ragcontract.core.numbers import count
 from ragcontract.core.safe_text import visible
+from ragcontract.evaluation.past import NOT_ASKED
 from ragcontract.evaluation.source import Inputs
 from ragcontract.files.locking import Digest, file_digest, rewrite
 from ragcontract.files.writing import goes_to_stdout
@@ -146,7 +147,7 @@ def _update(inputs: Inputs, *, out: str, read: Digest, reason: str | None) -> in
     if goes_to_stdout(out) or not Path(out).is_file():
         raise InputError([f"{out}: there is no baseline to update; leave --update out to make one"])
     now = clock()
-    with opened(replace(inputs, baseline=[out]), good_runs=not inputs.repeats) as sources:
+    with opened(replace(inputs, baseline=[out], past=NOT_ASKED), good_runs=not inputs.repeats) as sources:
         outcome = pipeline.check(sources, now=now)
     _refuse_scores(outcome, inputs)
     report, evaluation = outcome.report, outcome.evaluation

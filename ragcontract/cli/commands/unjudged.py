@@ -23,6 +23,7 @@ from ragcontract.core.ids import as_id
 from ragcontract.core.numbers import SAME, count, percent, signed
 from ragcontract.core.run import row_type
 from ragcontract.core.safe_text import shorten, visible
+from ragcontract.evaluation.past import NOT_ASKED
 from ragcontract.evaluation.source import Inputs
 from ragcontract.labelling.checklist import OPEN, item, quoted_id
 from ragcontract.labelling.labels import Candidate
@@ -80,7 +81,7 @@ def command(*, inputs: Inputs, top: int, form: str) -> int:
     Gives no verdict.
     """
     # Labels of documents do not change what a judge says about texts, so this needs no judgments.
-    inputs = replace(find_files(inputs), awaits_baseline=True, replays=False)
+    inputs = replace(find_files(inputs), awaits_baseline=True, past=NOT_ASKED, replays=False)
     with opened(inputs) as sources:
         outcome = pipeline.check(sources, now=clock())
         unjudged = unjudged_pairs(outcome.evaluation, outcome.decision.gates, _first_ids(outcome), top)

@@ -20,6 +20,7 @@ from ragcontract.core.numbers import count
 from ragcontract.core.phrase import listed, render
 from ragcontract.core.safe_text import visible
 from ragcontract.decision.evaluated import plan_of
+from ragcontract.evaluation.past import NOT_ASKED
 from ragcontract.evaluation.side import Side
 from ragcontract.evaluation.source import Inputs, of_judge
 from ragcontract.files.problems import Collector, Problems
@@ -42,7 +43,7 @@ def command(*, inputs: Inputs, without_run: bool, quiet: bool) -> int:
     refuse_run(inputs.paths("run"), without_run=without_run)
     if without_run:
         inputs = replace(inputs, unnamed=inputs.unnamed - {"run"})
-    inputs = replace(find_files(inputs), awaits_baseline=True)
+    inputs = replace(find_files(inputs), awaits_baseline=True, past=NOT_ASKED)
     content = _contract(inputs) if without_run else _all(inputs)
     if not quiet:
         say(f"valid: {', '.join(content.parts)}\n{awaiting(content.gates)}")
