@@ -54,7 +54,7 @@ class GitHubAnswer(Struct, frozen=True, kw_only=True):
 
 
 class Http:
-    """Sends calls one after the other, with retries by GitHub's rules, all within ``seconds`` from its creation."""
+    """Sends calls one after the other, with retries by GitHub's rules, all within ``seconds`` from now."""
 
     def __init__(self, session: requests.Session, token: Token, *, seconds: float, timing: Timing) -> None:
         # Redirects are not followed, so that the token is not sent to another host.
@@ -63,8 +63,12 @@ class Http:
         self._session = session
         self._redact = Redaction(token.value)
         self._timing = timing
+        self.allow(seconds)
+
+    def allow(self, seconds: float) -> None:
+        """Let the calls from now on take at most so many seconds together."""
         self._seconds = seconds
-        self._end = timing.monotonic() + seconds
+        self._end = self._timing.monotonic() + seconds
 
     def call(
         self,
@@ -214,6 +218,10 @@ class Client:
         self._api_url = api_url
         self._repository = f"{api_url}/repos/{repository}"
         self._graphql_url = graphql_url
+
+    def allow(self, seconds: float) -> None:
+        """Let the calls from now on take at most so many seconds together."""
+        self._http.allow(seconds)
 
     def wait(self, seconds: float, failure: GitHubError) -> None:
         """Wait before another try; raises ``failure`` with the reason if no time would be left for it."""

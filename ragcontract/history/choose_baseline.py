@@ -15,7 +15,7 @@ from ragcontract.files.writing import document
 from ragcontract.history.commits import Commits
 from ragcontract.history.contract_entries import ContractEntries, contract_in_message
 from ragcontract.history.entry import NO_COMMIT, SHORT_COMMIT, Entry, EntryId, is_commit_start, short_commit
-from ragcontract.history.interface import ChangedResultsError, Store, read_results
+from ragcontract.history.interface import ChangedResultsError, ResultSets, read_results
 from ragcontract.runs.baseline_file import BaselineFile, StoredEvent, StoredHead, document_events
 
 LAST_PASS, LAST = "last-pass", "last"
@@ -147,7 +147,7 @@ def _shown(entry: Entry) -> str:
     return f"{entry.id} ({f'{clipped(branch, bounds.BRANCH)}@' if branch else ''}{commit})"
 
 
-def document_of(store: Store, entry: Entry) -> bytes:
+def document_of(store: ResultSets, entry: Entry) -> bytes:
     """Return the ``baseline.json`` that an entry's run would make; raises :class:`InputError` without its results."""
     path = entry_ref(entry.id)
     if entry.results is None:

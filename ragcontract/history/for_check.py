@@ -18,7 +18,7 @@ from ragcontract.history.contract_entries import ContractEntries, contract_in_me
 from ragcontract.history.entry import NO_COMMIT, Entry
 from ragcontract.history.interface import Store
 from ragcontract.history.open_store import NotReachableError, open_store
-from ragcontract.history.series import PastOfCheck
+from ragcontract.history.series import Limited, PastOfCheck, at_once
 from ragcontract.pipeline import Outcome
 from ragcontract.report.headline import summary_of
 from ragcontract.report.history_report import BrokenSince, HistoryBaseline, HistoryReport
@@ -34,6 +34,7 @@ class HistoryFacts(Struct, frozen=True, kw_only=True):
     newest: tuple[Entry, ...] = ()  # of the branch
     chosen: Chosen | None = None
     behind: int | None = None  # how many newer commits the branch has than the chosen entry
+    limited: Limited = at_once  # how further runs are read
     problem: str = ""  # why it could not be read
     no_baseline: str = ""  # why there is nothing to compare with yet, although a baseline is asked for
     notes: tuple[str, ...] = ()
@@ -45,7 +46,13 @@ class HistoryFacts(Struct, frozen=True, kw_only=True):
 
     def with_baseline(self, inputs: Inputs) -> Inputs:
         """Return the inputs with the chosen entry as the baseline, and the recorded runs for limits on levels."""
-        past = PastOfCheck(entries=self.entries, branch=self.branch, own_run=self.own_run, problem=self.problem)
+        past = PastOfCheck(
+            entries=self.entries,
+            branch=self.branch,
+            own_run=self.own_run,
+            problem=self.problem,
+            limited=self.limited,
+        )
         inputs = replace(inputs, past=past)
         if self.chosen:
             return replace(inputs, baseline=Local(EntryRows(chosen=self.chosen)))

@@ -117,7 +117,7 @@ class JobHistory(Struct, kw_only=True):
             problem = InputError([f"history: {type(error).__name__}: {error}"])
             return HistoryFacts.not_read(self.role.branch, problem)  # the verdict does not depend on it
         finally:
-            self.spent = self.world.timing.monotonic() - started
+            self.spent += self.world.timing.monotonic() - started
 
     def _facts(self, entry: str | None, seconds: float) -> HistoryFacts:
         connected = self._connected(seconds)
@@ -128,7 +128,20 @@ class JobHistory(Struct, kw_only=True):
             commits=lambda: reachable_by_api(connected(), self.context.sha),
             tip=self._tip,
         )
-        return facts_of(entries_of(self._store(connected), self.settings.name), entry, context)
+        facts = facts_of(entries_of(self._store(connected), self.settings.name), entry, context)
+        return replace(facts, limited=partial(self._read_later, connected, seconds))
+
+    def _read_later(self, connected: "Callable[[], Client]", seconds: float, read: Callable[[], T]) -> T:
+        """Read what is only needed when the run is evaluated, in as much time again; raises :class:`InputError`."""
+        started = self.world.timing.monotonic()
+        try:
+            if self.in_branch:
+                connected().allow(seconds)
+            return self._limited(seconds, read, asks=self.in_branch)
+        except GitHubError as error:
+            raise InputError([f"history: {error}"]) from error
+        finally:
+            self.spent += self.world.timing.monotonic() - started
 
     def _tip(self, commits: Commits) -> str | None:
         """Return the newest commit of the branch whose entries are read; None if it is not known."""

@@ -52,14 +52,25 @@ class ChangedResultsError(InputError):
     """A result set is not what its name says."""
 
 
-class Store(Protocol):
+class ResultSets(Protocol):
+    """Has result sets. Reading one raises :class:`~ragcontract.core.errors.InputError` if that is impossible."""
+
+    @property
+    def name(self) -> str:
+        """What a user named, for messages."""
+
+    def results(self, sha256: str) -> bytes | None:
+        """Return a result set; None if there is none. It may be wrong: see :func:`read_results`."""
+
+
+class Store(ResultSets, Protocol):
     """Keeps entries. All methods raise :class:`~ragcontract.core.errors.InputError` if the store cannot be used.
 
     Names of contracts are those of their folders. Files of a store that have other names than entries and result sets
     have are not looked at.
     """
 
-    name: str  # as a user named it, for messages
+    name: str
 
     def contracts(self) -> list[str]:
         """Return the folders of contracts, sorted."""
@@ -76,9 +87,6 @@ class Store(Protocol):
         At most ``bounds.ENTRY`` + 1 bytes are returned of each, so that a larger one is seen.
         """
 
-    def results(self, sha256: str) -> bytes | None:
-        """Return a result set; None if there is none. It may be wrong: see :func:`read_results`."""
-
     def result_sets(self) -> set[str]:
         """Return the digests of all result sets."""
 
@@ -93,7 +101,7 @@ class Store(Protocol):
         """Delete result sets."""
 
 
-def read_results(store: Store, sha256: str) -> bytes | None:
+def read_results(store: ResultSets, sha256: str) -> bytes | None:
     """Return a result set; None if there is none. Raises ChangedResultsError if it is not what its name says."""
     data = store.results(sha256)
     if data is not None and len(data) > bounds.RESULT_SET:

@@ -6,18 +6,22 @@ runs of a series are compared over the queries that each of them has.
 """
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice, takewhile
 from math import fsum, isnan, nan
+from typing import TypeAlias
 
 from msgspec import Struct
 
+from ragcontract.contract.config import HistoryLimits
 from ragcontract.contract.config_file import ConfigFile
 from ragcontract.contract.resolve import Contract
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.core.metric import Metric
+from ragcontract.core.metric import Metric, Scale
 from ragcontract.core.numbers import count, percent
+from ragcontract.core.safe_text import shorten
 from ragcontract.decision.contract_changes import past_contract
 from ragcontract.evaluation.past import PastRun, PastSeries, Series
 from ragcontract.evaluation.plan import Plan
@@ -26,7 +30,7 @@ from ragcontract.evaluation.source import Local
 from ragcontract.history.choose_baseline import Chosen, EntryRows, document_of
 from ragcontract.history.contract_entries import ContractEntries
 from ragcontract.history.entry import Entry
-from ragcontract.history.interface import Store
+from ragcontract.history.interface import ResultSets
 from ragcontract.runs.baseline_contract import Value
 
 LEAST_SHARED = 0.8  # of today's queries; a run that has fewer with the same question is left out
@@ -58,10 +62,11 @@ class RecordedRun(PastRun, frozen=True, kw_only=True):
 class Rescoring:
     """Computes the metrics of recorded runs again under today's contract, those of each distinct result set once."""
 
-    def __init__(self, store: Store, config_file: ConfigFile, plan: Plan, keys: Sequence[str]) -> None:
+    def __init__(self, store: ResultSets, config_file: ConfigFile, plan: Plan, keys: Sequence[str]) -> None:
         """Take the store with the result sets, today's configuration and plan, and the metrics that are wanted."""
-        self.notes: dict[str, None] = {}
         self._store = store
+        self._without_results: list[str] = []  # why a result set cannot be used
+        self._few = 0  # runs that share too few queries
         self._settings = _scoring(past_contract(config_file).settings)
         self._plan = plan
         self._metrics = {
@@ -107,7 +112,7 @@ class Rescoring:
             side = Local(EntryRows(chosen=chosen)).evaluate(self._plan.for_baseline())
             side.problems.raise_if_any()
         except InputError as error:  # its result set was deleted or changed, or has been written by hand
-            self.notes |= dict.fromkeys(error.problems)
+            self._without_results += error.problems
             return None
         return self._values(side)
 
@@ -121,7 +126,8 @@ class Rescoring:
             rows = side.values(number, ids) if places else []
             for place, key in places:
                 if key not in incomparable:
-                    columns[key] = array("d", [row[place] if row else nan for row in rows])
+                    scale = self._metrics[key].scale  # somebody may have written the file by hand
+                    columns[key] = array("d", [_on(scale, row[place]) if row else nan for row in rows])
         without_results, scores, first_ids = side.rows.without_results, side.scores, side.ids.first_ids
         return QueryValues(
             has=bytes(query_id in scores and query_id not in without_results for query_id in ids),
@@ -134,11 +140,19 @@ class Rescoring:
         """Return the series of each metric; ``runs`` are the oldest first, and ``today`` is the run that is checked."""
         total = len(self._plan.golden)
         kept = [run for run in runs if run.queries is None or sum(run.queries.has) >= LEAST_SHARED * total]
-        if few := len(runs) - len(kept):
-            todays = f"fewer than {percent(LEAST_SHARED)} of today's {count(total, 'query')}"
-            self.notes[f"left {count(few, 'recorded run')} out of the trend that {_have(few)} {todays}"] = None
+        self._few = len(runs) - len(kept)
         now = self._values(today) if today else None
         return {key: self._series(metric, kept, now) for key, metric in self._metrics.items()}
+
+    def notes(self) -> Iterator[str]:
+        """Yield what was left out."""
+        if self._few:
+            have = "shares" if self._few == 1 else "share"
+            todays = f"less than {percent(LEAST_SHARED)} of today's {count(len(self._plan.golden), 'query')}"
+            yield f"{count(self._few, 'recorded run')} {have} {todays} and {_are(self._few)} left out"
+        if number := len(self._without_results):
+            first = shorten(self._without_results[0], bounds.MESSAGE)
+            yield f"{count(number, 'result set')} of recorded runs cannot be read: {first}"
 
     def _series(self, metric: Metric, runs: Sequence[RecordedRun], now: QueryValues | None) -> Series:
         """Return the means of a metric over the queries that have it in all runs that have it at all."""
@@ -159,7 +173,8 @@ class Rescoring:
             column = run.queries.values.get(key) if run.queries else None
             if column is not None:
                 return means[id(column)]
-            return run.means.get(key) if run.is_todays and is_whole and run.queries is None else None
+            recorded = run.means.get(key) if run.is_todays and is_whole and run.queries is None else None
+            return None if recorded is None or isnan(_on(metric.scale, recorded)) else recorded
 
         of_today = now.values.get(key) if now else None
         return Series(
@@ -171,6 +186,25 @@ class Rescoring:
         )
 
 
+class _Read(Struct, frozen=True, kw_only=True):
+    """Entries, the newest first, and their result sets."""
+
+    name: str  # of the store
+    entries: tuple[Entry, ...]
+    sets: Mapping[str, bytes | None]
+
+    def results(self, sha256: str) -> bytes | None:
+        return self.sets.get(sha256)
+
+
+def at_once(read: Callable[[], _Read]) -> _Read:
+    """Read without a limit on time."""
+    return read()
+
+
+Limited: TypeAlias = Callable[[Callable[[], _Read]], _Read]
+
+
 class PastOfCheck(Struct, frozen=True, kw_only=True):
     """The recorded runs of a branch, for limits on levels."""
 
@@ -179,29 +213,41 @@ class PastOfCheck(Struct, frozen=True, kw_only=True):
     own_run: int | None  # the workflow run of this check, whose entries do not count
     problem: str = ""  # why they could not be read
     until: str = "9"  # only entries with lower ids count, which begin with their time
+    limited: Limited = at_once  # reads within a limited time
 
     def series(self, contract: Contract, plan: Plan, run: Side, keys: Sequence[str]) -> PastSeries:
         """See :class:`~ragcontract.evaluation.past.Past`."""
         if self.entries is None:
             return PastSeries(problem=self.problem)
-        limits = contract.config.history
-        since = (limits.since or "").replace("-", "")
-        past = Rescoring(self.entries.store, contract.config_file, plan, keys)
         try:
-            among = islice(self.entries.newest_first(), bounds.WINDOW_AMONG)
-            of_branch = (entry for entry in takewhile(lambda entry: entry.id >= since, among) if self._counts(entry))
-            runs = [past.run_of(entry) for entry in islice(of_branch, limits.window)]
+            read = self.limited(partial(self._read, self.entries, contract.config.history))
         except InputError as error:
             return PastSeries(problem=str(error))
-        return PastSeries(series=past.series(runs[::-1], run), notes=tuple(past.notes))
+        past = Rescoring(read, contract.config_file, plan, keys)
+        series = past.series([past.run_of(entry) for entry in reversed(read.entries)], run)
+        return PastSeries(series=series, notes=tuple(past.notes()))
+
+    def _read(self, entries: ContractEntries, limits: HistoryLimits) -> _Read:
+        """Read the newest entries that count, and their result sets."""
+        since = (limits.since or "").replace("-", "")
+        newest = takewhile(lambda entry: entry.id >= since, islice(entries.newest_first(), bounds.WINDOW_AMONG))
+        window = tuple(islice(filter(self._counts, newest), limits.window))
+        digests = {entry.results.sha256 for entry in window if entry.results}
+        store = entries.store
+        return _Read(name=store.name, entries=window, sets={sha256: store.results(sha256) for sha256 in digests})
 
     def _counts(self, entry: Entry) -> bool:
         is_of_branch = entry.source.branch == self.branch and entry.id < self.until
         return is_of_branch and not entry.source.dirty and not entry.is_of_run(self.own_run)
 
 
-def _have(runs: int) -> str:
-    return "has" if runs == 1 else "have"
+def _are(runs: int) -> str:
+    return "is" if runs == 1 else "are"
+
+
+def _on(scale: Scale, value: float) -> float:
+    """Return a value that is on its scale; otherwise NaN."""
+    return value if scale.low <= value <= scale.high and abs(value) <= bounds.SCORE else nan
 
 
 def _scoring(settings: Mapping[str, Value]) -> dict[str, Value]:
