@@ -6,16 +6,19 @@ import os
 import random
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from ragcontract.core.errors import InputError
 from ragcontract.history.branch import Branch
 from ragcontract.history.commit_state import CommitState, ContractState
 from ragcontract.history.commits import reachable_by_api
 from ragcontract.history.contract_entries import entries_of
 from ragcontract.history.copy_and_prune import Copied, copy
-from ragcontract.history.entry import NewEntry, decode
+from ragcontract.history.entry import NewEntry, decode, encode
 from ragcontract.history.entry_of_report import entry_of_report
 from ragcontract.history.folder import Folder
-from tests.bounds.lab import Case, Cases, Lab
+from ragcontract.statistics.levels import LEVEL_RUNS
+from tests.bounds.lab import Case, Cases, Lab, accepted
 from tests.builders import golden, run
 from tests.github.standin import Fault
 from tests.history.entries import RUN, new_entry, runs
@@ -142,6 +145,25 @@ def shown_metrics(lab: Lab, number: int) -> bool:
     return rag_contract("history", "show", "--history", "history").out.partition("\n")[0].count("@5") == number
 
 
+def a_window(lab: Lab, runs: int) -> bool:
+    ended = lab.check(config=f"history: {{window: {runs}}}\n")
+    return accepted(ended, "expected a whole number from 10 to 100")
+
+
+def searched(lab: Lab, number: int) -> bool:
+    """Record five runs of main, and then so many of another branch that there are this many."""
+    folder = Folder(str(lab.folder / "history"))
+    for age, new in enumerate(runs(number, hours=0.1)):
+        source = replace(new.entry.source, branch="main" if age < LEVEL_RUNS else "other")
+        entry = replace(new.entry, source=source)
+        folder.add(NewEntry(entry=entry, content=encode(entry), results=new.results))
+    history = ("--name", "docs", "--history", "history", "--branch", "main")
+    ended = lab.check((), (), "history: {mrr_drop_gt: 1}\n", *history)
+    assert ended.code == 0, ended
+    (gate,) = lab.report()["gates"]
+    return bool(gate["status"] == "pass" and gate["level"]["runs"] == LEVEL_RUNS)
+
+
 CASES: Cases = {
     "ENTRY": Case(an_entry),
     "ENTRIES_AT_ONCE": Case(lambda lab, number: reading_calls(lab, number) == 3),
@@ -157,4 +179,7 @@ CASES: Cases = {
     "ENTRIES": Case(entries, small=20),
     "STATUS_DESCRIPTION": Case(described),
     "TREND_METRICS": Case(shown_metrics),
+    "WINDOW": Case(a_window),
+    "WINDOW_LEAST": Case(a_window, past=lambda least: least - 1),
+    "WINDOW_AMONG": Case(searched, small=20),
 }

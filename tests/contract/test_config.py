@@ -185,8 +185,9 @@ def test_every_limit_key_makes_a_gate_of_its_own() -> None:
     names = [f"{key.section}.{key.name}" for key in keys]
     by_tag = [f"{key.section}.{key.name}" for key in keys if key.by_tag]
     of_ranks = [key for key in keys if "_at_" in key.quantity.key]
-    # Two names at the largest cut-off and one at the other: of six metrics drops and minimums, of three only minimums.
-    assert len(of_ranks) == 3 * (2 * 6 + 3)
+    # Two names at the largest cut-off and one at the other: of six metrics two limits on drops and a minimum, of three
+    # only the minimum.
+    assert len(of_ranks) == 3 * (3 * 6 + 3)
     ids = [gate.id for gate in gates]
     assert sorted(ids) == sorted([*names, *(f"tags.{tag}.{name}" for tag in "ab" for name in by_tag)])
 
@@ -336,7 +337,9 @@ def test_a_maximum_of_a_metric_of_which_higher_is_better_is_refused(tmp_path: Pa
 
 
 def test_two_limits_of_one_name_are_a_mistake_in_the_registry() -> None:
-    with pytest.raises(ValueError, match=r"the same key: fail_on\.mrr_drop_gt, minimums\.mrr_at_k"):
+    with pytest.raises(
+        ValueError, match=r"the same key: fail_on\.mrr_drop_gt, history\.mrr_drop_gt, minimums\.mrr_at_k"
+    ):
         limit_keys(registry_with(Metric(key="mrr_at_k", label="Toy")), [5])
 
 
