@@ -19,6 +19,7 @@ from ragcontract.history.contract_entries import ContractEntries, contract_in_me
 from ragcontract.history.entry import NO_COMMIT, Entry
 from ragcontract.history.interface import Store
 from ragcontract.history.open_store import NotReachableError, open_store
+from ragcontract.history.trend import comparable, recorded_metrics
 from ragcontract.pipeline import Outcome
 from ragcontract.report.headline import summary_of
 from ragcontract.report.history_report import BrokenSince, HistoryBaseline, HistoryReport
@@ -60,12 +61,16 @@ class HistoryFacts(Struct, frozen=True, kw_only=True):
     def add_to_report(self, outcome: Outcome) -> Outcome:
         """Return the outcome of a check with what the history says in its report."""
         report, gates = outcome.report, self._left_out(outcome)
+        runs = comparable(self.newest, outcome)
+        metrics = recorded_metrics(runs, outcome)
         history = HistoryReport(
             branch=self.branch,
             entries=len(self.newest),
             baseline=self._baseline(),
             limits_left_out=len(gates),
             broken_since=broken_since(self.newest, report.queries),
+            failed=[entry.id for entry in runs if metrics and entry.verdict == "fail"],
+            metrics=metrics,
             notes=list(self.notes),
         )
         warnings = [*report.warnings, *self._about_left_out(gates), *self.warnings()]
