@@ -51,11 +51,16 @@ def _numbers(past: MetricHistory, runs: Sequence[Run], better: Direction, digits
     shown, now = runs[-bounds.TREND_SHOWN :], past.now
     first, last = shown[0][1], shown[-1][1]
     digits = max(digits, digits_for([(first, last), (last, last if now is None else now)]))
-    values = sparkline([value for _, value in shown])
-    start = f", last {count(len(shown), 'run')}: {values} {fixed(first, digits)} → {fixed(last, digits)}"
+    values = [value for _, value in shown]
+    is_flat = max(values) - min(values) <= SAME  # blocks of one height say nothing, and fill a line of a phone
+    moved = fixed(last, digits) if is_flat else f"{sparkline(values)} {fixed(first, digits)} → {fixed(last, digits)}"
     worst = "" if now is None else _worst_since(runs, now, better)
     changed = () if worst else _changed_since(past, shown)
-    return (start, *changed, "" if now is None else f"; this run {fixed(now, digits)}{worst}")
+    return (
+        f", last {count(len(shown), 'run')}: {moved}",
+        *changed,
+        "" if now is None else f"; this run {fixed(now, digits)}{worst}",
+    )
 
 
 def _worst_since(runs: Sequence[Run], now: float, better: Direction) -> str:

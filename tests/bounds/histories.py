@@ -5,6 +5,9 @@ import math
 import os
 import random
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from ragcontract.core.errors import InputError
 from ragcontract.history.branch import Branch
@@ -15,8 +18,12 @@ from ragcontract.history.copy_and_prune import Copied, copy
 from ragcontract.history.entry import NewEntry, decode
 from ragcontract.history.entry_of_report import entry_of_report
 from ragcontract.history.folder import Folder
-from tests.bounds.lab import Case, Cases, Lab
+from ragcontract.history.trend import metric_history
+from ragcontract.report.markdown import render
+from ragcontract.report.record import Report
+from tests.bounds.lab import Case, Cases, Lab, all_of
 from tests.builders import golden, run
+from tests.github.relayed import everything
 from tests.github.standin import Fault
 from tests.history.entries import RUN, new_entry, runs
 from tests.history.jobs_at_once import BRANCH, Job
@@ -142,6 +149,26 @@ def shown_metrics(lab: Lab, number: int) -> bool:
     return rag_contract("history", "show", "--history", "history").out.partition("\n")[0].count("@5") == number
 
 
+def with_trend(number: int) -> dict[str, Any]:
+    """Return report.json with a metric in so many runs."""
+    made: dict[str, Any] = everything()
+    ids = [f"20260701T000000Z-abc123400000-{run}-1" for run in range(number)]
+    made["history"]["metrics"] = {"mrr_at_5": {"ids": ids, "values": [run / number for run in range(number)]}}
+    return made
+
+
+def trend_of_a_report(lab: Lab, number: int) -> bool:
+    (lab.folder / "report.json").write_text(json.dumps(with_trend(number)))
+    refused = rag_contract("render", "report.json").code == 2
+    entries = [new.entry for new in runs(number)]
+    written = metric_history(entries, [0.5] * number, 0.5, "higher")
+    return all_of(not refused, len(written.values) == len(written.ids) == number)
+
+
+def shown_runs(_: Lab, number: int) -> bool:
+    return f"last {number} runs: " in render(msgspec.convert(with_trend(number), Report))
+
+
 CASES: Cases = {
     "ENTRY": Case(an_entry),
     "ENTRIES_AT_ONCE": Case(lambda lab, number: reading_calls(lab, number) == 3),
@@ -157,4 +184,6 @@ CASES: Cases = {
     "ENTRIES": Case(entries, small=20),
     "STATUS_DESCRIPTION": Case(described),
     "TREND_METRICS": Case(shown_metrics),
+    "TREND_RUNS": Case(trend_of_a_report),
+    "TREND_SHOWN": Case(shown_runs),
 }
