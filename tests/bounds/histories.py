@@ -18,10 +18,9 @@ from ragcontract.history.copy_and_prune import Copied, copy
 from ragcontract.history.entry import NewEntry, decode
 from ragcontract.history.entry_of_report import entry_of_report
 from ragcontract.history.folder import Folder
-from ragcontract.history.trend import metric_history
 from ragcontract.report.markdown import render
 from ragcontract.report.record import Report
-from tests.bounds.lab import Case, Cases, Lab, all_of
+from tests.bounds.lab import Case, Cases, Lab
 from tests.builders import golden, run
 from tests.github.relayed import everything
 from tests.github.standin import Fault
@@ -159,10 +158,7 @@ def with_trend(number: int) -> dict[str, Any]:
 
 def trend_of_a_report(lab: Lab, number: int) -> bool:
     (lab.folder / "report.json").write_text(json.dumps(with_trend(number)))
-    refused = rag_contract("render", "report.json").code == 2
-    entries = [new.entry for new in runs(number)]
-    written = metric_history(entries, [0.5] * number, 0.5, "higher")
-    return all_of(not refused, len(written.values) == len(written.ids) == number)
+    return rag_contract("render", "report.json").code != 2
 
 
 def shown_runs(_: Lab, number: int) -> bool:

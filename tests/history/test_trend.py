@@ -4,16 +4,11 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ragcontract.github.runner_output import fitting
-from ragcontract.report.json_report import read
-from ragcontract.report.markdown import render
-from ragcontract.report.record import Report
 from tests import scenarios
 from tests.builders import golden, run, write_jsonl
 from tests.github.relayed import assert_contained, everything, nothing_posted, relayed, said
@@ -211,22 +206,6 @@ def test_at_most_three_metrics_have_a_line_in_the_order_of_the_report() -> None:
     past(0.9, 0.7)
     assert [line.partition(" ")[0] for line in lines(check())] == ["MRR@5", "Recall@5", "nDCG@5"]
     assert [*reported()["metrics"]] == ["mrr_at_5", "recall_at_5", "ndcg_at_5", "map_at_5"]
-
-
-@pytest.mark.usefixtures("repository")
-def test_the_line_is_left_out_first_where_space_is_short() -> None:
-    past(0.9, 0.7)
-    check()
-    report = read(Path("report.json"))
-    assert isinstance(report, Report)
-    in_layout = partial(_in_layout, report)
-    whole = fitting(in_layout, 10**6)
-    [line] = [line for line in whole.splitlines() if ", last 2 runs" in line]
-    assert fitting(in_layout, len(whole.encode()) - 1) == whole.replace(f"{line}\n\n", "")
-
-
-def _in_layout(report: Report, layout: Any) -> str:
-    return render(report, layout=layout)
 
 
 @pytest.fixture
