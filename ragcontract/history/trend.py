@@ -4,10 +4,9 @@ Nothing here asks a store. Without limits on levels, the values are those that e
 settings were today's; otherwise, new questions would look like a change of the retriever.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
-from ragcontract.contract.config_file import ConfigFile
 from ragcontract.core import bounds
 from ragcontract.core.metric import Direction
 from ragcontract.decision.contract_changes import past_contract
@@ -16,7 +15,7 @@ from ragcontract.pipeline import Outcome
 from ragcontract.report.baseline import fingerprints_of
 from ragcontract.report.history_report import ChangePointReport, LevelReport, MetricHistory
 from ragcontract.report.record import Report
-from ragcontract.runs.baseline_contract import Value
+from ragcontract.runs.baseline_contract import PastContract, Value
 from ragcontract.statistics.change_points import change_points
 from ragcontract.statistics.levels import level, sigma
 
@@ -79,24 +78,24 @@ def limited_metrics(report: Report) -> list[str]:
 def comparable(newest: Sequence[Entry], outcome: Outcome) -> list[Entry]:
     """Return the entries whose means can be compared with those of a check, the oldest first.
 
-    ``newest`` are the entries of a branch, newest first. A check of some tags can be compared with none.
+    They have its golden files and its settings, and are not from a dirty working tree. ``newest`` are the entries of a
+    branch, newest first.
     """
-    if outcome.report.scope is not None:
-        return []
-    runs = [entry for entry in newest if not entry.source.dirty and _is_todays(entry, outcome)]
+    config = outcome.evaluation.contract.config_file
+    files, today = outcome.report.inputs.golden.files, past_contract(config)
+    runs = [
+        entry
+        for entry in newest
+        if not entry.source.dirty
+        and entry.head.has_golden(files, config.config.relevance_level)
+        and entry.head.contract is not None
+        and _scoring(entry.head.contract) == _scoring(today)
+    ]
     return runs[: bounds.TREND_RUNS][::-1]
 
 
-def _is_todays(entry: Entry, outcome: Outcome) -> bool:
-    """Return whether an entry has the golden files and the settings of a check."""
-    config: ConfigFile = outcome.evaluation.contract.config_file
-    before, files = entry.head.contract, outcome.report.inputs.golden.files
-    same_golden = entry.head.has_golden(files, config.config.relevance_level)
-    return same_golden and before is not None and _scoring(before.settings) == _scoring(past_contract(config).settings)
-
-
-def _scoring(settings: Mapping[str, Value]) -> dict[str, Value]:
-    return {key: settings[key] for key in SCORING if key in settings}
+def _scoring(contract: PastContract) -> list[Value]:
+    return [contract.settings.get(key) for key in SCORING]
 
 
 def recorded_metrics(runs: Sequence[Entry], outcome: Outcome) -> dict[str, MetricHistory]:

@@ -97,6 +97,10 @@ LINES: dict[str, tuple[Sequence[float | None], str]] = {
         [*[0.7] * 8, *[0.8] * 8],
         "16 runs: ▁▁▁▁▁▁▁▁████████ 0.70 → 0.80, higher since 0000008 (2026-10-10); this run 0.80",
     ),
+    "two steps": (
+        [*[0.7] * 6, *[0.9] * 6, *[0.8] * 6],
+        "18 runs: ▁▁▁▁▁▁██████▅▅▅▅▅▅ 0.70 → 0.80, lower since 0000012 (2026-10-14); this run 0.80",
+    ),
     "a step and a fall": (
         [*[0.9] * 8, *[0.85] * 8],
         "16 runs: ████████▁▁▁▁▁▁▁▁ 0.90 → 0.85; this run 0.80, the lowest of these runs",
@@ -154,7 +158,7 @@ NOT_TODAYS: dict[str, Callable[[], object]] = {
     "other golden files": lambda: write_jsonl(
         Path("golden.jsonl"), [golden(f"q{number}", "doc", tags=["t"], query="?") for number in range(5)]
     ),
-    "another setting of scores": lambda: Path("ragcontract.yml").write_text(f"{CONFIG}relevance_level: 2\n"),
+    "another setting of scores": lambda: Path("ragcontract.yml").write_text(f"{CONFIG}missing_queries: zero\n"),
     "no limit": lambda: Path("ragcontract.yml").write_text("k: 5\n"),
 }
 
@@ -194,8 +198,10 @@ def test_entries_that_do_not_count_are_left_out(change: Change) -> None:
 
 
 @pytest.mark.usefixtures("repository")
-def test_a_check_of_some_tags_is_compared_with_none() -> None:
+def test_limits_of_tags_have_no_trend() -> None:
+    Path("ragcontract.yml").write_text(f"{CONFIG}tags: {{t: {{minimums: {{recall_at_k: 0.1}}}}}}\n")
     past(0.9, 0.7)
+    assert [line[:5] for line in lines(check())] == ["MRR@5"]
     assert lines(check("--tag", "t")) == []
 
 
