@@ -75,13 +75,13 @@ def _worst_since(runs: Sequence[Run], now: float, better: Direction) -> str:
 
 
 def _changed_since(past: MetricHistory, shown: Sequence[Run]) -> Phrase:
-    """Return ``, lower since abc1234 (2026-10-02)`` for the last change point among the runs that are shown, if any."""
+    """Return ``, lower since abc1234`` for the last change point among the runs that are shown; empty without one."""
     ids = {run for run, _ in shown[1:]}
     point = next((point for point in reversed(past.change_points) if point.id in ids), None)
     if point is None or not point.commit:
         return ()
-    word, day = "lower" if point.after < point.before else "higher", _day(point.id)
-    return (f", {word} since ", Name(point.commit[:COMMIT_DIGITS]), f" ({day})" if day else "")
+    word = "lower" if point.after < point.before else "higher"
+    return (f", {word} since ", Name(point.commit[:COMMIT_DIGITS]))
 
 
 def _day(entry_id: str) -> str:

@@ -65,7 +65,7 @@ def past(*values: float | None, change: Change = lambda _: None, days: float = 1
 
 def lines(text: str) -> list[str]:
     """Return the lines on trends in a text, without marks of Markdown."""
-    return re.findall(r"^(?:- )?(\S+@5(?: on \S+)?, last \d+ run.*)$", text.replace("`", ""), re.MULTILINE)
+    return re.findall(r"^(\S+@5(?: on \S+)?, last \d+ run.*)$", text.replace("`", ""), re.MULTILINE)
 
 
 def reported() -> Json:
@@ -91,15 +91,15 @@ LINES: dict[str, tuple[Sequence[float | None], str]] = {
     ),
     "a step": (
         [*[0.9] * 8, *[0.8] * 8],
-        "16 runs: ████████▁▁▁▁▁▁▁▁ 0.90 → 0.80, lower since 0000008 (2026-10-10); this run 0.80",
+        "16 runs: ████████▁▁▁▁▁▁▁▁ 0.90 → 0.80, lower since 0000008; this run 0.80",
     ),
     "a step up": (
         [*[0.7] * 8, *[0.8] * 8],
-        "16 runs: ▁▁▁▁▁▁▁▁████████ 0.70 → 0.80, higher since 0000008 (2026-10-10); this run 0.80",
+        "16 runs: ▁▁▁▁▁▁▁▁████████ 0.70 → 0.80, higher since 0000008; this run 0.80",
     ),
     "two steps": (
         [*[0.7] * 6, *[0.9] * 6, *[0.8] * 6],
-        "18 runs: ▁▁▁▁▁▁██████▅▅▅▅▅▅ 0.70 → 0.80, lower since 0000012 (2026-10-14); this run 0.80",
+        "18 runs: ▁▁▁▁▁▁██████▅▅▅▅▅▅ 0.70 → 0.80, lower since 0000012; this run 0.80",
     ),
     "a step and a fall": (
         [*[0.9] * 8, *[0.85] * 8],
@@ -227,7 +227,7 @@ def runner(tmp_path: Path, github: GitHub) -> InProcess:
     return runner
 
 
-LINE = "- MRR@5 on `main`, last 2 runs: █▁ 1.00 → 0.50; this run 0.50"
+LINE = "MRR@5 on `main`, last 2 runs: █▁ 1.00 → 0.50; this run 0.50"
 
 
 def second_workflow(runner: InProcess) -> None:

@@ -51,7 +51,7 @@ def metrics(report: Report, form: Form, max_tags: int, *, folds: bool = True, tr
         yield from [Fold(title, [Bars(further, compared)])] if further else []
         return
     yield Note(more(len(of_tags), max_tags, "limited mean", "… and {} of tags, in `report.json`."))
-    yield Items(trends(report) if trend else [])
+    yield from map(Note, trends(report) if trend else [])
     yield from map(Note, metric_notes(report))
     yield from folded if folds else []
 
