@@ -330,3 +330,5 @@ REACHABLE = 300  # commits; those whose entries can be a baseline; older ones ca
 STATUS_DESCRIPTION = 140  # characters; the description of a commit's status; cut, with an ellipsis
 UNFINISHED = 3_600  # s; a temporary file in a history; deleted when an entry is added
 TREND_METRICS = 3  # metrics; those whose trend is shown; left out
+TREND_RUNS = 50  # runs; a metric in `history` of a report; older ones are left out when written, exit code 2 when read
+TREND_SHOWN = 20  # runs; the trend of a metric in a line; older ones are left out

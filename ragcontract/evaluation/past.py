@@ -70,6 +70,11 @@ class PastSeries(Struct, frozen=True, kw_only=True):
     skipped: str = ""  # why no history is asked, so that limits on levels are skipped
     notes: Sequence[str] = ()  # what was left out
 
+    @property
+    def runs(self) -> Sequence[PastRun]:
+        """The runs of all series."""
+        return [*{run.id: run for series in self.series.values() for run in series.runs}.values()]
+
 
 class Past(Protocol):
     """Knows the recorded runs."""

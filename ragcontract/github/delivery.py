@@ -242,7 +242,7 @@ def draft_of(
         name=settings.name,
         state=state,
         run=context.run,
-        content=render(Layout(inputs=False)),
+        content=render(Layout(inputs=False, trend=False)),  # which differ for each run
         contract=contract_of(context, settings, contract),
         body=body,
     )

@@ -30,7 +30,7 @@ from ragcontract.report.record import ErrorReport, Report
 if TYPE_CHECKING:
     from ragcontract.github.http import Client
 
-BAREST = Layout(rows=0, folds=False, inputs=False)
+BAREST = Layout(rows=0, folds=False, inputs=False, trend=False)
 
 
 def relay(context: Context, settings: ActionSettings, world: World) -> int:

@@ -62,12 +62,13 @@ def append_summary(path: Path, markdown: str) -> None:
     append(path, f"{markdown}\n".encode())
 
 
-# What reviewers need least is left out first: most of the lists of results, which are the largest part, then all
+# What reviewers need least is left out first: the trend, most of the lists of results, which are the largest part, all
 # folded sections, then the less severe broken queries, and finally all broken queries. Whole parts are left out; text
 # is never truncated.
 LEVELS = (
-    *(Layout(retrieved=queries) for queries in (bounds.ROWS, 20, 5, 0)),
-    *(Layout(rows=rows, folds=False) for rows in (bounds.ROWS, 50, 20, 10, 5, 2, 0)),
+    Layout(),
+    *(Layout(retrieved=queries, trend=False) for queries in (bounds.ROWS, 20, 5, 0)),
+    *(Layout(rows=rows, folds=False, trend=False) for rows in (bounds.ROWS, 50, 20, 10, 5, 2, 0)),
 )
 
 Render = Callable[[Layout], str]

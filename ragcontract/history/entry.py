@@ -23,7 +23,7 @@ from ragcontract.core.safe_text import shorten
 from ragcontract.decision.gate_report import Status
 from ragcontract.files.json_lines import UNDECODABLE
 from ragcontract.files.json_text import check_nesting
-from ragcontract.report.history_report import COMMIT_DIGITS
+from ragcontract.report.history_report import COMMIT_DIGITS, RunMean
 from ragcontract.report.record import Provenance
 from ragcontract.runs.baseline_file import StoredHead, Tool
 
@@ -92,7 +92,7 @@ class EntryMetric(Struct, frozen=True, kw_only=True):
     """The mean of a metric over all queries that have it."""
 
     label: str
-    value: float | None
+    value: RunMean | None
     k: int | None = None
     better: Direction = "higher"
     scale: Scale = Scale()
@@ -157,6 +157,11 @@ class Entry(Struct, frozen=True, kw_only=True, dict=True):
     retrieval: Annotated[Digest, Meta(description="A digest of the ids of documents that each query returned.")]
     results: ResultsFile | None
     no_results: Annotated[str | None, Meta(description="Why there is no result set.")] = None
+
+    @property
+    def commit(self) -> str | None:
+        """The commit that was checked."""
+        return self.source.commit
 
     @property
     def passed(self) -> bool:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.numbers import count, more
+from ragcontract.evaluation.past import PastSeries
 from ragcontract.evaluation.source import ENTRY_PREFIX, Inputs, Local, entry_ref
 from ragcontract.history.choose_baseline import LAST, LAST_PASS, Chosen, EntryRows, NoEntryFitsError, choose
 from ragcontract.history.ci_environment import check_context
@@ -19,6 +20,7 @@ from ragcontract.history.entry import NO_COMMIT, Entry
 from ragcontract.history.interface import Store
 from ragcontract.history.open_store import NotReachableError, open_store
 from ragcontract.history.series import Limited, PastOfCheck, at_once
+from ragcontract.history.trend import comparable, past_metrics, recorded_metrics
 from ragcontract.pipeline import Outcome
 from ragcontract.report.headline import summary_of
 from ragcontract.report.history_report import BrokenSince, HistoryBaseline, HistoryReport
@@ -61,13 +63,22 @@ class HistoryFacts(Struct, frozen=True, kw_only=True):
     def add_to_report(self, outcome: Outcome) -> Outcome:
         """Return the outcome of a check with what the history says in its report."""
         report, gates = outcome.report, self._left_out(outcome)
+        runs, past = comparable(self.newest, outcome), outcome.evaluation.past or PastSeries()
+        metrics = recorded_metrics(runs, outcome) | past_metrics(past, outcome)
+        limits = outcome.evaluation.contract.config.history if past.series else None
+        verdicts = {run.id: run.verdict for run in past.runs} | {entry.id: entry.verdict for entry in runs}
+        listed = {run_id for metric in metrics.values() for run_id in metric.ids}
         history = HistoryReport(
             branch=self.branch,
             entries=len(self.newest),
             baseline=self._baseline(),
             limits_left_out=len(gates),
             broken_since=broken_since(self.newest, report.queries),
-            notes=list(self.notes),
+            window=limits.window if limits else None,
+            since=limits.since if limits else None,
+            failed=sorted(run_id for run_id in listed if verdicts[run_id] == "fail"),
+            metrics=metrics,
+            notes=[*self.notes, *past.notes],
         )
         warnings = [*report.warnings, *self._about_left_out(gates), *self.warnings()]
         report = replace(report, history=history, warnings=warnings)

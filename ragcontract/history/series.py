@@ -31,11 +31,8 @@ from ragcontract.history.choose_baseline import Chosen, EntryRows, document_of
 from ragcontract.history.contract_entries import ContractEntries
 from ragcontract.history.entry import Entry
 from ragcontract.history.interface import ResultSets
-from ragcontract.runs.baseline_contract import Value
 
 LEAST_SHARED = 0.8  # of today's queries; a run that has fewer with the same question is left out
-# The settings on which means depend. Those of metrics that are not computed from ids are in their fingerprints.
-SCORING = ("k", "gain", "rank_by", "relevance_level", "unjudged", "missing_queries", "missing_scores")
 
 
 class QueryValues(Struct, frozen=True, kw_only=True):
@@ -67,7 +64,7 @@ class Rescoring:
         self._store = store
         self._without_results: list[str] = []  # why a result set cannot be used
         self._few = 0  # runs that share too few queries
-        self._settings = _scoring(past_contract(config_file).settings)
+        self._contract = past_contract(config_file)
         self._plan = plan
         self._metrics = {
             metric.key: metric for family in plan.every_family for metric in family.metrics if metric.key in keys
@@ -86,7 +83,11 @@ class Rescoring:
             run_url=entry.source.run_url,
             failed=tuple(entry.failed),
             retrieval=entry.retrieval,
-            means={key: entry.metrics[key].value for key in self._metrics if key in entry.metrics},
+            means={
+                key: entry.metrics[key].value
+                for key, metric in self._metrics.items()
+                if key in entry.metrics and entry.head.fingerprints.get(key, "") == metric.fingerprint
+            },
             is_todays=self._is_todays(entry),
             queries=self._queries(entry),
         )
@@ -248,7 +249,3 @@ def _are(runs: int) -> str:
 def _on(scale: Scale, value: float) -> float:
     """Return a value that is on its scale; otherwise NaN."""
     return value if scale.low <= value <= scale.high and abs(value) <= bounds.SCORE else nan
-
-
-def _scoring(settings: Mapping[str, Value]) -> dict[str, Value]:
-    return {key: settings[key] for key in SCORING if key in settings}

@@ -75,7 +75,7 @@ def head_of(
         tags={tag: {key: of_tag[key].current for key in stored} for tag, of_tag in sorted(aggregates.tags.items())},
         accepted=list(accepted[-bounds.ACCEPTED :]),
         latency=evaluation.run.latency,
-        fingerprints=_fingerprints(evaluation),
+        fingerprints=fingerprints_of(evaluation),
         contract=past_contract(contract.config_file),
         replaces=replaces,
         runs=evaluation.run.rows.runs,
@@ -84,7 +84,7 @@ def head_of(
     )
 
 
-def _fingerprints(evaluation: Evaluation) -> dict[str, str]:
+def fingerprints_of(evaluation: Evaluation) -> dict[str, str]:
     """Return what metrics were computed with, by their keys; for a judged metric, it names all judges."""
     families = evaluation.contract.every_family
     prints = {metric.key: metric.fingerprint for family in families for metric in family.metrics}

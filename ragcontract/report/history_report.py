@@ -16,6 +16,7 @@ from ragcontract.core.safe_text import shorten
 from ragcontract.report.parts import BaselineInput
 
 Count = Annotated[int, Meta(ge=0)]
+RunMean = Annotated[float, Meta(ge=-bounds.SCORE, le=bounds.SCORE)]  # beyond, squares and ranges are not finite
 
 
 class HistoryBaseline(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -64,15 +65,18 @@ class ChangePointReport(Struct, frozen=True, kw_only=True):
 class MetricHistory(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A metric in the newest runs of the branch, the oldest first, over the queries that all of them have."""
 
-    values: Annotated[list[float | None], Meta(description="The means; null for a run without one.")]
-    ids: Annotated[list[str], Meta(description="The entries of these runs.")]
-    now: Annotated[float | None, Meta(description="The mean of this run over the same queries.")] = None
+    values: Annotated[
+        list[RunMean | None],
+        Meta(max_length=bounds.TREND_RUNS, description="The means; null for a run without one."),
+    ]
+    ids: Annotated[list[str], Meta(max_length=bounds.TREND_RUNS, description="The entries of these runs.")]
+    now: Annotated[RunMean | None, Meta(description="The mean of this run over the same queries.")] = None
     level: LevelReport | None = None
     sigma: Annotated[
         float | None,
         Meta(description="The standard deviation of a run's mean without a change; null with too few runs."),
     ] = None
-    change_points: list[ChangePointReport] = []
+    change_points: Annotated[list[ChangePointReport], Meta(max_length=bounds.TREND_RUNS)] = []
 
 
 class HistoryReport(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -104,7 +108,7 @@ COMMIT_DIGITS = 7  # as git and GitHub show commits
 PASSED_OVER = {"last-pass": "not recorded or did not pass", "last": "not recorded"}
 
 
-def _branch(history: HistoryReport) -> str:
+def branch_of(history: HistoryReport) -> str:
     """Return the branch whose entries were read; empty if it is not known."""
     return shorten(history.branch or "", bounds.BRANCH)
 
@@ -113,7 +117,7 @@ def compared_with(history: Known, baseline: BaselineInput | None) -> Iterator[Ph
     """Yield the note on the entry that is the baseline: its commit, its age, and how many commits are newer."""
     if history is UNSET or history.baseline is None or baseline is None:
         return
-    entry, branch, days = history.baseline, _branch(history), baseline.age_days
+    entry, branch, days = history.baseline, branch_of(history), baseline.age_days
     commit = entry.commit[:COMMIT_DIGITS]
     age = "" if days is None else f", {count(days, 'day')} old" if days > 0 else ", recorded today"
     note: list[str | Name] = ["Compared with ", Name(f"{branch}@{commit}" if branch else commit), age]
@@ -130,7 +134,7 @@ def newer_baseline(history: Known) -> Phrase:
         return ()
     if history.baseline.named not in PASSED_OVER:
         return ("choose a newer entry of the history",)
-    of_branch = (" of ", Name(branch)) if (branch := _branch(history)) else ()
+    of_branch = (" of ", Name(branch)) if (branch := branch_of(history)) else ()
     return ("record a newer check", *of_branch, *((" that passes",) if history.baseline.named == "last-pass" else ()))
 
 
@@ -145,7 +149,7 @@ def broken_on_branch(history: Known, query_id: str) -> Phrase:
     if history is UNSET or broken is None:
         return ()
     commit = Name(broken.commit[:COMMIT_DIGITS])
-    on_branch = (" on ", Name(branch)) if (branch := _branch(history)) else ()
+    on_branch = (" on ", Name(branch)) if (branch := branch_of(history)) else ()
     if broken.or_before:
         return ("broken", *on_branch, " since ", commit, " or earlier")
     return ("broken since ", commit, *on_branch)

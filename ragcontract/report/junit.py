@@ -19,6 +19,7 @@ from ragcontract.core.phrase import render as say
 from ragcontract.core.safe_text import visible
 from ragcontract.decision.gate_report import GateReport
 from ragcontract.report.formats import Reported
+from ragcontract.report.history_line import trend_lines
 from ragcontract.report.history_report import notes_of
 from ragcontract.report.notes import change_notes, scope_note
 from ragcontract.report.queries import FindingsByQuery, shown_answer, since, why_excused
@@ -44,7 +45,8 @@ def render(report: Report) -> Iterator[bytes]:
     listed = [query for query in report.queries if complete or query.violations]
     properties = {key: str(metric.current) for key, metric in report.metrics.items() if metric.current is not None}
     properties |= {"verdict": report.verdict, "k": ",".join(map(str, report.k))}
-    if notes := [say(phrase, visible, visible) for phrase in (*change_notes(report), *notes_of(report.history))]:
+    of_history = (*change_notes(report), *notes_of(report.history), *trend_lines(report))
+    if notes := [say(phrase, visible, visible) for phrase in of_history]:
         properties["history"] = "; ".join(notes)
     if note := scope_note(report):
         properties["scope"] = say(note, visible, visible)

@@ -230,6 +230,7 @@ class Layout(Struct, frozen=True, kw_only=True):
     retrieved: int = bounds.ROWS  # broken queries whose results and texts are listed, in folded sections
     folds: bool = True
     inputs: bool = True  # they differ for each run
+    trend: bool = True  # of metrics in recorded runs
 
 
 FULL = Layout()
@@ -271,7 +272,7 @@ def render(
     ]
     blocks.append(Items([*notes(report, replaced_here=replaced_here, judged_here=judged_here)]))
     blocks += broken(report, layout.rows, folds=layout.folds)
-    blocks += metrics(report, FORM, layout.rows, folds=layout.folds)
+    blocks += metrics(report, FORM, layout.rows, folds=layout.folds, trend=layout.trend)
     if layout.folds:
         blocks += [*tiers(report, FORM), *modes(report, FORM)]
         blocks += [*other_causes(report), *answered(report, layout.retrieved)]

@@ -40,7 +40,7 @@ from ragcontract.report.record import ErrorReport, Report
 from ragcontract.report.sections.broken import broken_lists
 from ragcontract.report.sections.changes import diff
 from ragcontract.report.sections.frame import open_notes, other_causes, reasons, verdict
-from ragcontract.report.sections.metrics import metric_notes, modes, tiers
+from ragcontract.report.sections.metrics import metric_notes, modes, tiers, trends
 
 FORM: Form = "terminal"
 STATUS = {
@@ -147,7 +147,7 @@ def check(report: Report, file: str = "") -> list[Block]:
     table = Bars(table_rows(report), report.inputs.baseline is not None)
     return [
         *broken_lists(report, file),
-        Group([Items([*mistakes, *drift(report)]), table, *map(Note, metric_notes(report))]),
+        Group([Items([*mistakes, *drift(report)]), table, Items(trends(report)), *map(Note, metric_notes(report))]),
         *reasons(report, FORM),
         *tiers(report, FORM),
         *modes(report, FORM),
@@ -172,7 +172,7 @@ def verdict_text(report: Report) -> str:
 
 def pass_notes(report: Report) -> Iterable[str]:
     """Return the notes beside a verdict and its metrics, without which a pass says more than was checked."""
-    return [rendered(note, STYLE) for note in (*open_notes(report), *metric_notes(report))]
+    return [rendered(note, STYLE) for note in (*open_notes(report), *trends(report), *metric_notes(report))]
 
 
 def diff_text(report: Report) -> str:

@@ -5,7 +5,9 @@ import math
 import os
 import random
 from pathlib import Path
+from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from ragcontract.core.errors import InputError
@@ -17,9 +19,12 @@ from ragcontract.history.copy_and_prune import Copied, copy
 from ragcontract.history.entry import NewEntry, decode, encode
 from ragcontract.history.entry_of_report import entry_of_report
 from ragcontract.history.folder import Folder
+from ragcontract.report.markdown import render
+from ragcontract.report.record import Report
 from ragcontract.statistics.levels import LEVEL_RUNS
 from tests.bounds.lab import Case, Cases, Lab, accepted
 from tests.builders import golden, run
+from tests.github.relayed import everything
 from tests.github.standin import Fault
 from tests.history.entries import RUN, new_entry, runs
 from tests.history.jobs_at_once import BRANCH, Job
@@ -164,6 +169,23 @@ def searched(lab: Lab, number: int) -> bool:
     return bool(gate["status"] == "pass" and gate["level"]["runs"] == LEVEL_RUNS)
 
 
+def with_trend(number: int) -> dict[str, Any]:
+    """Return report.json with a metric in so many runs."""
+    made: dict[str, Any] = everything()
+    ids = [f"20260701T000000Z-abc123400000-{run}-1" for run in range(number)]
+    made["history"]["metrics"] = {"mrr_at_5": {"ids": ids, "values": [run / number for run in range(number)]}}
+    return made
+
+
+def trend_of_a_report(lab: Lab, number: int) -> bool:
+    (lab.folder / "report.json").write_text(json.dumps(with_trend(number)))
+    return rag_contract("render", "report.json").code != 2
+
+
+def shown_runs(_: Lab, number: int) -> bool:
+    return f"last {number} runs: " in render(msgspec.convert(with_trend(number), Report))
+
+
 CASES: Cases = {
     "ENTRY": Case(an_entry),
     "ENTRIES_AT_ONCE": Case(lambda lab, number: reading_calls(lab, number) == 3),
@@ -182,4 +204,6 @@ CASES: Cases = {
     "WINDOW": Case(a_window),
     "WINDOW_LEAST": Case(a_window, past=lambda least: least - 1),
     "WINDOW_AMONG": Case(searched, small=20),
+    "TREND_RUNS": Case(trend_of_a_report),
+    "TREND_SHOWN": Case(shown_runs),
 }

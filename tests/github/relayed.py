@@ -90,11 +90,15 @@ def everything() -> Json:
     }
     mistake = ["1 id never occurs; 1 does without the suffix ", {"name": "#n"}]
     broken = {"commit": "deadbeef00", "at": "2026-06-30T00:00:00Z"}
+    ids = [f"2026063{number}T120000Z-deadbeef0000-{number}-1" for number in range(3)]
+    point = {"id": ids[1], "commit": "deadbeef00", "at": "2026-06-30T12:00:00Z", "before": 0.9, "after": 0.5}
+    trend = {"values": [0.9, 0.5, 0.5], "ids": ids, "now": 0.5, "change_points": [point | {"p_value": 0.001}]}
     history = {
         "branch": "main",
         "entries": 9,
         "baseline": {"id": "e", "commit": "deadbeef00", "named": "last-pass", "behind": 2},
         "broken_since": {"q1": broken, "q2": broken, "q3": broken | {"or_before": True}, "nobody": broken},
+        "metrics": {"mrr_at_5": trend, "nobody": trend},
         "notes": ["Not shown"],
     }
     made = as_json(report(queries, now, before, config, warnings=["odd"]))

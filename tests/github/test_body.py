@@ -32,10 +32,13 @@ QUERIES = 150
 
 @functools.cache
 def large() -> Report:
-    """150 broken queries, each worse than in the baseline, with tags and warnings."""
+    """150 broken queries, each worse than in the baseline, with tags, warnings and a trend."""
     queries = [query(f"q{number}", "A", must_rank_at_most=1, tags=(f"t{number}",)) for number in range(QUERIES)]
     ids = [one.id for one in queries]
-    return report(queries, {key: ["x"] for key in ids}, {key: ["A"] for key in ids}, warnings=["odd"] * 9)
+    made = report(queries, {key: ["x"] for key in ids}, {key: ["A"] for key in ids}, warnings=["odd"] * 9)
+    trend = {"values": [1.0, 0.5], "ids": ["20260701T000000Z-a-1-1", "20260702T000000Z-b-2-1"], "now": 0.0}
+    history = {"branch": "main", "entries": 2, "metrics": {"mrr_at_5": trend}}
+    return msgspec.convert(msgspec.to_builtins(made) | {"history": history}, Report)
 
 
 def in_detail(detail: Layout) -> str:
@@ -49,11 +52,17 @@ def fitted(max_bytes: int) -> str:
 
 
 def size(**detail: Any) -> int:
-    return len(in_detail(Layout(**detail)).encode())
+    return len(in_detail(Layout(**{"trend": False} | detail)).encode())
 
 
 def test_with_room_all_is_there() -> None:
     assert fitted(10**6) == in_detail(Layout())
+
+
+def test_the_trend_goes_first_and_all_else_stays() -> None:
+    whole = in_detail(Layout())
+    [line] = [line for line in whole.splitlines() if ", last 2 runs" in line]
+    assert fitted(len(whole.encode()) - 1) == whole.replace(f"{line}\n\n", "")
 
 
 def test_of_what_was_retrieved_most_lists_go_first_and_the_other_sections_stay() -> None:

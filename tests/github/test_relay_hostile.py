@@ -176,7 +176,8 @@ def test_nothing_in_a_hostile_report_reaches_beyond_it(
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_hostile_commit_of_the_history_stays_text(runner: Runner, github: GitHub, text: str) -> None:
     what = everything()
-    for named in (what["history"]["baseline"], *what["history"]["broken_since"].values()):
+    points = what["history"]["metrics"]["mrr_at_5"]["change_points"]
+    for named in (what["history"]["baseline"], *what["history"]["broken_since"].values(), *points):
         named["commit"] = text
     result = relayed(runner, what)
     assert result.exit_code == 0, result.log

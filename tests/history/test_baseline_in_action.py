@@ -88,11 +88,14 @@ def test_a_pull_request_is_compared_with_the_newest_pass_of_its_base(runner: InP
     result = checked(runner, pull_request(merged))
     assert (result.exit_code, result.outputs["verdict"]) == (1, "fail")
     report = report_of(runner)
+    trend = report["history"].pop("metrics")["mrr_at_5"]
+    assert (trend["values"], trend["now"]) == ([1.0, 0.5], 0.5)
     assert report["history"] == {
         "branch": "main",
         "entries": 2,
         "baseline": {"id": wanted, "commit": first, "named": "last-pass", "behind": 2},
         "broken_since": {"sso": {"commit": second, "at": "2026-01-02T00:02:00+00:00"}},
+        "failed": trend["ids"][1:],
     }
     assert [file["path"] for file in report["inputs"]["baseline"]["files"]] == [f"history:{wanted}"]
     [gate] = [gate for gate in report["gates"] if gate["status"] == "fail"]

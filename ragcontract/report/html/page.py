@@ -25,7 +25,7 @@ from ragcontract.report.queries import FindingsByQuery
 from ragcontract.report.record import ErrorReport, Report
 from ragcontract.report.sections.broken import line_of
 from ragcontract.report.sections.frame import cause, notes
-from ragcontract.report.sections.metrics import metric_notes, metrics, modes, rate, tags
+from ragcontract.report.sections.metrics import metric_notes, metrics, modes, rate, tags, trends
 
 LEGEND = "All bars cover the whole scale, from 0 to 1 if nothing else is said. A dashed line is a limit."
 COMPARED = " The line across a bar is the baseline, the line below it the interval in which the value is likely to be."
@@ -53,7 +53,7 @@ def render(report: Report, passages: query_rows.Passages = NO_PASSAGES) -> bytes
         notes=[phrase(note) for note in notes(report)],
         metrics=blocks,
         tests=tested_together(report),
-        legend=[*([legend] if has_bars else []), *metric_notes(report)],
+        legend=[*([legend] if has_bars else []), *trends(report), *metric_notes(report)],
         tiers=(report.tiers or [])[: bounds.ROWS],
         rate=rate,
         digits=digits_of(report),

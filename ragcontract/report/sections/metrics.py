@@ -11,8 +11,9 @@ from ragcontract.core.numbers import as_written, count, fixed, more, signed
 from ragcontract.core.phrase import Name, joined
 from ragcontract.core.safe_text import clipped
 from ragcontract.decision.gate_report import GateReport
-from ragcontract.report.blocks import Bars, Block, Fold, Form, Items, Mean, Note, Parts, Table, Tally, Text
+from ragcontract.report.blocks import Bars, Block, Fold, Form, Items, Mean, Note, Parts, Sentence, Table, Tally, Text
 from ragcontract.report.headline import shared_note
+from ragcontract.report.history_line import trend_lines
 from ragcontract.report.limit_text import alpha_of, digits_of, ends_of, method_note, outcomes_of, p_of
 from ragcontract.report.metric_table import (
     at_largest_k,
@@ -31,10 +32,11 @@ from ragcontract.report.record import MetricReport, Report, TagReport
 COMPARED = "In brackets the change since the baseline."
 
 
-def metrics(report: Report, form: Form, max_tags: int, *, folds: bool = True) -> Iterator[Block]:
+def metrics(report: Report, form: Form, max_tags: int, *, folds: bool = True, trend: bool = True) -> Iterator[Block]:
     """Yield the means with limits, those of tags the worst, and a fold of the means without a limit.
 
-    If nothing is limited, no metrics are folded. Without ``folds``, metrics without a limit are left out.
+    If nothing is limited, no metrics are folded. Without ``folds``, metrics without a limit are left out. ``trend``
+    says whether to show how metrics were in recorded runs.
     """
     rows, compared = table_rows(report), report.inputs.baseline is not None
     limited, others = [row for row in rows if row.gates], [row for row in rows if not row.gates]
@@ -49,6 +51,7 @@ def metrics(report: Report, form: Form, max_tags: int, *, folds: bool = True) ->
         yield from [Fold(title, [Bars(further, compared)])] if further else []
         return
     yield Note(more(len(of_tags), max_tags, "limited mean", "… and {} of tags, in `report.json`."))
+    yield from map(Note, trends(report) if trend else [])
     yield from map(Note, metric_notes(report))
     yield from folded if folds else []
 
@@ -57,6 +60,11 @@ def metric_notes(report: Report) -> list[Text]:
     """Return the notes below the metrics: which queries are compared, how many exports there are, and on the run."""
     facts = [Text(note, "fact") for note in (shared_note(report), repeats_note(report)) if note]
     return [*facts, *(Text(note, "line") for note in report.run_notes if note)]
+
+
+def trends(report: Report) -> list[Sentence]:
+    """Return the lines on limited metrics in recorded runs."""
+    return [Sentence(phrase, "line") for phrase in trend_lines(report)]
 
 
 def tags(report: Report, form: Form, max_rows: int = bounds.HTML_TAGS) -> Iterator[Block]:

@@ -1,0 +1,126 @@
+"""What a report says of its metrics in recorded runs: values, level, noise and change points.
+
+Nothing here asks a store. Without limits on levels, the values are those that entries have, where golden files and
+settings were today's; otherwise, new questions would look like a change of the retriever.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from ragcontract.core import bounds
+from ragcontract.core.metric import Direction
+from ragcontract.decision.contract_changes import past_contract
+from ragcontract.evaluation.past import PastSeries
+from ragcontract.history.entry import Entry
+from ragcontract.pipeline import Outcome
+from ragcontract.report.baseline import fingerprints_of
+from ragcontract.report.history_report import ChangePointReport, LevelReport, MetricHistory
+from ragcontract.report.record import Report
+from ragcontract.runs.baseline_contract import PastContract
+from ragcontract.statistics.change_points import change_points
+from ragcontract.statistics.levels import level, sigma
+
+# The settings on which means depend. Those of metrics that are not computed from ids are in their fingerprints.
+SCORING = ("k", "gain", "rank_by", "relevance_level", "unjudged", "missing_queries", "missing_scores")
+
+
+class Recorded(Protocol):
+    """A recorded run."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def commit(self) -> str | None: ...
+    @property
+    def created_at(self) -> str: ...
+
+
+def metric_history(
+    runs: Sequence[Recorded], values: Sequence[float | None], now: float | None, better: Direction
+) -> MetricHistory:
+    """Return a metric in recorded runs, the oldest first, each with its mean; ``now`` is that of the run checked.
+
+    Level, noise and change points are those of all runs. Of more than ``bounds.TREND_RUNS``, the report lists the
+    newest ones, and only change points among them.
+    """
+    known = [run for run, value in zip(runs, values, strict=True) if value is not None]
+    means = [value for value in values if value is not None]
+    points, best = change_points(means), level(means, better)
+    ids = [run.id for run in runs[-bounds.TREND_RUNS :]]
+    return MetricHistory(
+        values=[*values[-bounds.TREND_RUNS :]],
+        ids=ids,
+        now=now,
+        level=None
+        if best is None
+        else LevelReport(value=best.value, first=known[best.start].id, last=known[best.stop - 1].id),
+        sigma=sigma(means, [point.position for point in points]),
+        change_points=[
+            ChangePointReport(
+                id=run.id,
+                commit=run.commit,
+                at=run.created_at,
+                before=point.before,
+                after=point.after,
+                p_value=point.p_value,
+            )
+            for point in points
+            if (run := known[point.position]).id in ids
+        ],
+    )
+
+
+def limited_metrics(report: Report) -> list[str]:
+    """Return the metrics with a limit over all queries, in the order of the report."""
+    limited = {gate.metric for gate in report.gates if gate.of is None}
+    return [key for key in report.metrics if key in limited]
+
+
+def comparable(newest: Sequence[Entry], outcome: Outcome) -> list[Entry]:
+    """Return the entries whose means can be compared with those of a check, the oldest first.
+
+    They have its golden files and its settings, and are not from a dirty working tree. ``newest`` are the entries of a
+    branch, newest first.
+    """
+    config = outcome.evaluation.contract.config_file
+    files, today = outcome.report.inputs.golden.files, past_contract(config)
+    runs = [
+        entry
+        for entry in newest
+        if not entry.source.dirty
+        and entry.head.has_golden(files, config.config.relevance_level)
+        and scores_alike(entry.head.contract, today)
+    ]
+    return runs[: bounds.TREND_RUNS][::-1]
+
+
+def scores_alike(before: PastContract | None, today: PastContract) -> bool:
+    """Return whether means under two configurations can be compared, as far as their settings decide it."""
+    return before is not None and all(before.settings.get(key) == today.settings.get(key) for key in SCORING)
+
+
+def past_metrics(past: PastSeries, outcome: Outcome) -> dict[str, MetricHistory]:
+    """Return the metrics with limits on levels, whose values were computed again."""
+    return {
+        key: metric_history(series.runs, series.values, series.now, series.metric.better)
+        for key, series in past.series.items()
+        if series.known and key in outcome.report.metrics
+    }
+
+
+def recorded_metrics(runs: Sequence[Entry], outcome: Outcome) -> dict[str, MetricHistory]:
+    """Return the limited metrics of a check as :func:`comparable` entries have them, without those that none has."""
+    report, prints = outcome.report, fingerprints_of(outcome.evaluation) if runs else {}
+    metrics: dict[str, MetricHistory] = {}
+    for key in limited_metrics(report):
+        values = [_value(entry, key, prints.get(key)) for entry in runs]
+        if any(value is not None for value in values):
+            metric = report.metrics[key]
+            metrics[key] = metric_history(runs, values, metric.current, metric.better)
+    return metrics
+
+
+def _value(entry: Entry, key: str, fingerprint: str | None) -> float | None:
+    """Return the recorded mean; None without one, or if the metric was computed in another way than today."""
+    same = entry.head.fingerprints.get(key) == fingerprint
+    return entry.metrics[key].value if same and key in entry.metrics else None
