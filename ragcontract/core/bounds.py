@@ -326,6 +326,7 @@ DELETED_AT_ONCE = 100  # result sets; a commit that deletes them; the others fol
 BRANCH_FIRST_PAUSE = 0.5  # s; before a branch is written again, at most; doubled with each try
 BRANCH_PAUSE = 15  # s; such a pause, at most; further ones are as long
 WINDOW_AMONG = 500  # entries; those among which the runs of `history.window` are searched; older ones do not count
+SUGGESTED_RUNS = 200  # runs; those of a branch from which `suggest --history` takes limits; older ones are not read
 REACHABLE = 300  # commits; those whose entries can be a baseline; older ones cannot
 STATUS_DESCRIPTION = 140  # characters; the description of a commit's status; cut, with an ellipsis
 UNFINISHED = 3_600  # s; a temporary file in a history; deleted when an entry is added

@@ -142,6 +142,13 @@ def shown_metrics(lab: Lab, number: int) -> bool:
     return rag_contract("history", "show", "--history", "history").out.partition("\n")[0].count("@5") == number
 
 
+def suggested_from(lab: Lab, number: int) -> bool:
+    lab.check()
+    for new in runs(number):
+        Folder("history").add(new)
+    return f" in {number} runs over " in rag_contract("suggest", "--history", "history").out
+
+
 CASES: Cases = {
     "ENTRY": Case(an_entry),
     "ENTRIES_AT_ONCE": Case(lambda lab, number: reading_calls(lab, number) == 3),
@@ -157,4 +164,5 @@ CASES: Cases = {
     "ENTRIES": Case(entries, small=20),
     "STATUS_DESCRIPTION": Case(described),
     "TREND_METRICS": Case(shown_metrics),
+    "SUGGESTED_RUNS": Case(suggested_from, small=20),
 }
