@@ -27,7 +27,7 @@ from ragcontract.statistics.levels import sigma, since_when
 from ragcontract.statistics.suggested_limits import round_up
 
 SIGMAS = 3  # of a limit, at least, or good runs fail too often
-DIGITS = 3  # of a mean
+DIGITS, NOISE_DIGITS = 3, 4  # of a mean, and of its standard deviation
 MINUTE = len("2026-11-21T20:30")
 
 
@@ -162,15 +162,14 @@ def _below_noise(newest: Entry, key: str, noise: float | None) -> Iterator[Parts
         if limit.allowed(before) < SIGMAS * noise - SAME:
             least = as_written(round_up(SIGMAS * noise))
             yield (
-                (Text(newest.metrics[key].label, "label"), f": a run's mean varies by σ = {_of_noise(noise)}; "),
+                (
+                    Text(newest.metrics[key].label, "label"),
+                    f": a run's mean varies by σ = {fixed(noise, NOISE_DIGITS)}; ",
+                ),
                 ("the limit ", Name(shorten(limit.gate.id, bounds.MESSAGE))),
                 f" {written(limit.limit, relative=limit.relative)} is below {SIGMAS}σ ({least}), so runs will fail by ",
                 "chance; `rag-contract suggest --history` proposes limits",
             )
-
-
-def _of_noise(noise: float) -> str:
-    return as_written(round_up(noise))
 
 
 def _accepting(recent: Sequence[Entry]) -> Iterator[Parts]:
@@ -243,7 +242,7 @@ def _trend(entries: Sequence[Entry], key: str, noise: float | None) -> list[str]
     values = [value for entry in reversed(entries) if (value := _value(entry, key)) is not None]
     if len(values) < 2:  # noqa: PLR2004 (a change needs two)
         return []
-    varies = "" if noise is None else f", σ = {_of_noise(noise)}"
+    varies = "" if noise is None else f", σ = {fixed(noise, NOISE_DIGITS)}"
     return [sparkline(values), f"{fixed(values[0], DIGITS)} → {fixed(values[-1], DIGITS)}{varies}"]
 
 

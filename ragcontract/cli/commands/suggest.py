@@ -72,8 +72,8 @@ def command(*, inputs: Inputs, history: str | None, branch: str | None, contract
     """Propose limits from known-good runs, or from the recorded runs of a branch.
 
     Prints a configuration to start from, and what it promises. Several runs of the same retriever show how much its own
-    results vary: give three or more, if they do. With a history, the limits fail about one good run a year, and it says
-    which recorded runs they would have failed, and which changes for the worse they would have missed.
+    results vary: give three or more, if they do. With a history, the limits fail about one good run a year. It prints
+    how many false alarms they would have given of the recorded runs, and which changes for the worse they would miss.
     """
     if history and (inputs.paths("run") or inputs.scores):
         raise click.UsageError("--history takes recorded runs, so it cannot be combined with --run or --scores")
