@@ -617,12 +617,14 @@ def test_with_few_runs_no_noise_is_shown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("limit", "since", "runs"), [(0.3, "2026-11-24", 4), (0.2, "2026-11-25", 3), ("20%", "2026-11-25", 3)]
+    ("limit", "since", "runs", "a_day_earlier"),
+    # The last one would only fail later: four runs are too few for a level.
+    [(0.3, "2026-11-23", 5, 1), (0.2, "2026-11-24", 4, 1), ("20%", "2026-11-25", 3, 0)],
 )
 def test_show_says_which_since_accepts_the_loss(
-    limit: float | str, since: str, runs: int, monkeypatch: pytest.MonkeyPatch
+    limit: float | str, since: str, runs: int, a_day_earlier: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The newest runs find 5 of 10 documents, those before all; of 5 runs since, at most two may be those before."""
+    """Five runs find 10 documents, and two find 5. The limit says how many of the better ones may be in a level."""
     queries = [golden(f"q{number}", f"doc{number}") for number in range(1, 11)]
     write_jsonl(Path("golden.jsonl"), queries)
     days = iter(NOW + timedelta(days=number // 2) for number in range(1_000))  # a check asks twice
@@ -648,6 +650,8 @@ def test_show_says_which_since_accepts_the_loss(
     assert lines("show")[-1] == (
         f"since: {since} in the section history of ragcontract.yml would accept the loss: {runs} runs since then"
     )
+    config(since=f"2026-11-{int(since[-2:]) - 1}")
+    assert ends(5) == a_day_earlier
     config(since=since)
     assert ends(5) == 0
     for _ in range(6):
