@@ -329,6 +329,7 @@ WINDOW_AMONG = 500  # entries; those among which the runs of `history.window` ar
 REACHABLE = 300  # commits; those whose entries can be a baseline; older ones cannot
 STATUS_DESCRIPTION = 140  # characters; the description of a commit's status; cut, with an ellipsis
 UNFINISHED = 3_600  # s; a temporary file in a history; deleted when an entry is added
+SUGGESTED_RUNS = 200  # runs; those of a branch from which `suggest --history` takes limits; older ones are not read
 TREND_METRICS = 3  # metrics; those whose trend is shown; left out
 TREND_RUNS = 50  # runs; a metric in `history` of a report; older ones are left out when written, exit code 2 when read
 TREND_SHOWN = 20  # runs; the trend of a metric in a line; older ones are left out

@@ -4,7 +4,7 @@ A history computes them (:class:`Past`). The decision about limits on levels onl
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Protocol
 
 from msgspec import Struct
@@ -27,7 +27,7 @@ class PastRun(Struct, frozen=True, kw_only=True):
     @property
     def day(self) -> date:
         """The day of the check, UTC."""
-        return date(int(self.id[:4]), int(self.id[4:6]), int(self.id[6:8]))
+        return datetime.fromisoformat(self.created_at).astimezone(UTC).date()
 
 
 class PastLevel(Struct, frozen=True, kw_only=True):
@@ -46,6 +46,7 @@ class Series(Struct, frozen=True, kw_only=True):
     values: Sequence[float | None]  # a mean for each run
     now: float | None = None  # the mean of the run that is checked
     queries: int = 0  # that all of them have
+    share: float = 0.0  # of the mean, which the query with the largest weight has
 
     @property
     def known(self) -> list[tuple[PastRun, float]]:

@@ -8,7 +8,7 @@ application or of its documents. Entries are input like any file: their size, ne
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
@@ -173,6 +173,11 @@ class Entry(Struct, frozen=True, kw_only=True, dict=True):
         """The verdict, and why a pass does not count."""
         state = f"{self.verdict}, accepted by a label" if self.accepted else self.verdict
         return f"{state}, from a dirty working tree" if self.source.dirty else state
+
+    @property
+    def day(self) -> date:
+        """The day of the check, UTC."""
+        return datetime.fromisoformat(self.created_at).astimezone(UTC).date()
 
     @cached_property
     def broken_ids(self) -> frozenset[str]:

@@ -184,6 +184,7 @@ class Rescoring:
             values=tuple(map(mean, runs)),
             now=None if of_today is None else means[id(of_today)],
             queries=len(shared),
+            share=max(self._weights[number] for number in shared) / total if shared else 0.0,
         )
 
 

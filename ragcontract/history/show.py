@@ -7,19 +7,27 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ragcontract.contract.config import HistoryLimits
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
+from ragcontract.core.gate import COMPARING, FALLING, OF_LEVEL, Kind, written
 from ragcontract.core.ids import Id, as_id
+from ragcontract.core.metric import Direction
 from ragcontract.core.nearest import NearNames
-from ragcontract.core.numbers import count, fixed, more, sparkline
+from ragcontract.core.numbers import SAME, as_written, count, fixed, more, sparkline
 from ragcontract.core.phrase import Name
 from ragcontract.core.safe_text import encodable, shorten
+from ragcontract.decision.gate_report import KINDS
 from ragcontract.files.json_lines import UNDECODABLE
-from ragcontract.history.entry import Entry, short_commit
+from ragcontract.history.entry import Entry, EntryGate, short_commit
 from ragcontract.history.interface import ChangedResultsError, Store, read_results
 from ragcontract.report.blocks import Block, Items, Note, Parts, Table, Text, between
+from ragcontract.statistics.change_points import change_points
+from ragcontract.statistics.levels import sigma, since_when
+from ragcontract.statistics.suggested_limits import round_up
 
-DIGITS = 3  # of a mean
+SIGMAS = 3  # of a limit, at least, or good runs fail too often
+DIGITS, NOISE_DIGITS = 3, 4  # of a mean, and of its standard deviation
 MINUTE = len("2026-11-21T20:30")
 
 
@@ -52,8 +60,18 @@ class Listing(Struct, frozen=True, kw_only=True):
     query: QueryHistory | None = None
 
 
-def runs(entries: Sequence[Entry], metric: str | None) -> list[Block]:
-    """Return the table of runs, newest first, and a line for each metric; raises InputError for an unknown metric."""
+def window_of(newest: Entry) -> int:
+    """Return how many runs limits on levels looked at in a check."""
+    window = newest.head.contract.settings.get("history.window") if newest.head.contract else None
+    return window if isinstance(window, int) and 0 < window <= bounds.WINDOW else HistoryLimits().window
+
+
+def runs(recent: Sequence[Entry], last: int, metric: str | None) -> list[Block]:
+    """Return the table of the ``last`` runs, newest first, and a line for each metric, with what may be wrong.
+
+    The noise of a metric is that of all ``recent`` runs. Raises InputError for an unknown metric.
+    """
+    entries = recent[:last]
     keys = _keys(entries, metric)
     labels = {key: _label(entries, key) for key in keys}
     means = [Text(label, "label") for label in labels.values()]
@@ -68,8 +86,106 @@ def runs(entries: Sequence[Entry], metric: str | None) -> list[Block]:
         ]
         for entry in entries
     ]
-    trends: list[list[Parts]] = [[Text(labels[key], "label"), *line] for key in keys if (line := _trend(entries, key))]
-    return [Table(head, "lll" + "r" * (len(keys) + 1), rows), *([Table([], "lll", trends)] if trends else [])]
+    noise = {key: _noise([value for _, value in _recorded(recent, key)]) for key in keys}
+    trends: list[list[Parts]] = [
+        [Text(labels[key], "label"), *line] for key in keys if (line := _trend(entries, key, noise[key]))
+    ]
+    return [
+        Table(head, "lll" + "r" * (len(keys) + 1), rows),
+        *([Table([], "lll", trends)] if trends else []),
+        *(Note(line) for key in keys for line in _below_noise(recent[0], key, noise[key])),
+        *(Note(line) for line in _accepting(recent)),
+    ]
+
+
+def _recorded(entries: Sequence[Entry], key: str) -> list[tuple[Entry, float]]:
+    """Return the recorded means, the oldest first, of the runs with the golden queries of the newest one.
+
+    Others are means of other questions. Runs from a dirty working tree count no more than for a limit on levels.
+    """
+    return [
+        (entry, value)
+        for entry in reversed(entries)
+        if entry.head.golden_sha256 == entries[0].head.golden_sha256
+        and not entry.source.dirty
+        and (value := _value(entry, key)) is not None
+        and abs(value) <= bounds.SCORE  # anybody may have written the entry
+    ]
+
+
+def _noise(values: Sequence[float]) -> float | None:
+    """Return the standard deviation of a run's mean between change points; None with too few runs."""
+    return sigma(values, [point.position for point in change_points(values)])
+
+
+class _Limit(Struct, frozen=True, kw_only=True):
+    """A limit of a run on the change of a metric."""
+
+    gate: EntryGate
+    limit: float
+    kind: Kind
+    relative: bool
+    zero: float  # of the scale, from which relative limits count
+    now: float  # the mean of the run
+
+    def allowed(self, before: float) -> float:
+        """Return how much the metric may change from a value."""
+        return self.limit * abs(before - self.zero) if self.relative else self.limit
+
+    def holds(self, before: float) -> bool:
+        """Return whether the run is within the limit of a value."""
+        change = before - self.now if self.kind in FALLING else self.now - before
+        return change <= self.allowed(before) + SAME
+
+
+def _limits(entry: Entry) -> Iterator[_Limit]:
+    """Yield the limits of a run on changes of means over all queries."""
+    for gate in entry.gates:
+        unit, kind, relative = KINDS.get(gate.kind, (None, None, False))  # type: ignore[call-overload]
+        metric = entry.metrics.get(gate.metric or "")
+        now = metric.value if metric else None
+        if metric is None or now is None or abs(now) > bounds.SCORE or not isinstance(gate.limit, float):
+            continue
+        if unit == "points" and kind in COMPARING | OF_LEVEL and gate.tag is None:
+            zero = metric.scale.zero
+            yield _Limit(gate=gate, limit=gate.limit, kind=kind, relative=relative, zero=zero, now=now)
+
+
+def _below_noise(newest: Entry, key: str, noise: float | None) -> Iterator[Parts]:
+    """Yield a warning for each limit of the newest run that good runs may break by chance."""
+    settings = newest.head.contract.settings if newest.head.contract else {}
+    tested = settings.get("fail_on.mode", "strict") != "strict"  # so that noise alone rarely fails
+    for limit in _limits(newest):
+        if noise is None or limit.gate.metric != key or (tested and limit.kind in COMPARING):
+            continue
+        before = limit.now if limit.gate.before is None else limit.gate.before
+        if limit.allowed(before) < SIGMAS * noise - SAME:
+            least = as_written(round_up(SIGMAS * noise))
+            yield (
+                (
+                    Text(newest.metrics[key].label, "label"),
+                    f": a run's mean varies by σ = {fixed(noise, NOISE_DIGITS)}; ",
+                ),
+                ("the limit ", Name(shorten(limit.gate.id, bounds.MESSAGE))),
+                f" {written(limit.limit, relative=limit.relative)} is below {SIGMAS}σ ({least}), so runs will fail by ",
+                "chance; `rag-contract suggest --history` proposes limits",
+            )
+
+
+def _accepting(recent: Sequence[Entry]) -> Iterator[Parts]:
+    """Yield which ``since`` would accept the loss, if the newest run fails because it is below a level."""
+    entries = recent[: window_of(recent[0])]
+    days = []
+    for limit in _limits(recent[0]):
+        recorded = _recorded(entries, limit.gate.metric or "")
+        if limit.kind in OF_LEVEL and limit.gate.status == "fail" and recorded:
+            values = [value for _, value in recorded]
+            better: Direction = "higher" if limit.kind in FALLING else "lower"
+            days.append(since_when([entry.day for entry, _ in recorded], values, limit.now, limit.holds, better))
+    if days:
+        since = max(days)
+        then = count(sum(entry.day >= since and not entry.source.dirty for entry in entries), "run")
+        yield f"since: {since} in the section history of ragcontract.yml would accept the loss: {then} since then"
 
 
 def one_run(entry: Entry) -> list[Block]:
@@ -121,12 +237,13 @@ def _value(entry: Entry, key: str) -> float | None:
     return entry.metrics[key].value if key in entry.metrics else None
 
 
-def _trend(entries: Sequence[Entry], key: str) -> list[str]:
-    """Return the values of a metric as blocks, oldest first, with the first and the last value."""
+def _trend(entries: Sequence[Entry], key: str, noise: float | None) -> list[str]:
+    """Return the values of a metric as blocks, oldest first, with the first and the last value, and the noise."""
     values = [value for entry in reversed(entries) if (value := _value(entry, key)) is not None]
     if len(values) < 2:  # noqa: PLR2004 (a change needs two)
         return []
-    return [sparkline(values), f"{fixed(values[0], DIGITS)} → {fixed(values[-1], DIGITS)}"]
+    varies = "" if noise is None else f", σ = {fixed(noise, NOISE_DIGITS)}"
+    return [sparkline(values), f"{fixed(values[0], DIGITS)} → {fixed(values[-1], DIGITS)}{varies}"]
 
 
 def query_history(store: Store, entries: Iterable[Entry], query_id: str, most: int) -> QueryHistory:

@@ -7,7 +7,8 @@ The level is the best mean of five consecutive runs, not the best run. The best 
 limit below it would fail good runs. ``benchmarks/history.py`` shows how often each of them would.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import date, timedelta
 from itertools import pairwise
 from math import fsum, sqrt
 
@@ -69,6 +70,27 @@ def level(values: Sequence[float], better: Direction = "higher", runs: int = LEV
     best = max(means)
     start = max(start for start, value in enumerate(means) if value >= best - SAME)
     return Level(value=sign * means[start], start=start, runs=runs)
+
+
+def since_when(
+    days: Sequence[date],
+    values: Sequence[float],
+    now: float,
+    holds: Callable[[float], bool],
+    better: Direction = "higher",
+) -> date:
+    """Return the first day from which on the level ``holds``, if only the runs from that day on count.
+
+    Each value is that of a run, with its day, the oldest first; there is at least one. The level is also that of
+    further runs with the value ``now``, so that the limit does not fail as soon as there are enough runs for a level.
+    It is the day of one of the runs, or the day after the last.
+    """
+    for day in sorted({*days}):
+        counted = [value for at, value in zip(days, values, strict=True) if at >= day]
+        best = level([*counted, *[now] * LEVEL_RUNS], better)
+        if best and holds(best.value):
+            return day
+    return max(days) + timedelta(days=1)
 
 
 def sigma(values: Sequence[float], splits: Sequence[int] = ()) -> float | None:

@@ -137,6 +137,13 @@ def entries(lab: Lab, number: int) -> bool:
     return len([*entries_of(folder, "docs").newest_first()]) == number
 
 
+def suggested_from(lab: Lab, number: int) -> bool:
+    lab.check()
+    for new in runs(number):
+        Folder("history").add(new)
+    return f" in {number} runs over " in rag_contract("suggest", "--history", "history").out
+
+
 def described(_: Lab, size: int) -> bool:
     contract = "x" * (size - len(": fail"))
     state = ContractState(contract=contract, state="failure", why="fail")
@@ -195,6 +202,7 @@ CASES: Cases = {
     "BRANCH_FIRST_PAUSE": Case(lambda lab, seconds: longest_pauses(lab)[:2] == [seconds, 2 * seconds]),
     "BRANCH_PAUSE": Case(lambda lab, seconds: longest_pauses(lab)[-1] == seconds),
     "REACHABLE": Case(reachable),
+    "SUGGESTED_RUNS": Case(suggested_from, small=20),
     "RESULT_SET": Case(a_result_set),
     "UNFINISHED": Case(a_leftover, past=lambda seconds: seconds + 120),
     "ENTRY_FAILED": Case(failing_queries, small=20),

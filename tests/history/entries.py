@@ -29,8 +29,9 @@ def new_entry(
     attempt: int = 1,
     results: bytes | None = None,
     summary: str = "",
+    **others: Any,
 ) -> NewEntry:
-    """Return an entry to be stored; ``run`` None is that of a laptop."""
+    """Return an entry to be stored; ``run`` None is that of a laptop. ``others`` replace fields of it."""
     entry_id = new_id(at, commit, f"{run}" if run else hashlib.sha256(summary.encode()).hexdigest()[:12], attempt)
     head = baseline()
     del head["queries"]
@@ -51,7 +52,7 @@ def new_entry(
         "retrieval": "0" * 64,
         "results": results
         and {"sha256": hashlib.sha256(results).hexdigest(), "queries": results.count(b"\n"), "bytes": len(results)},
-    }
+    } | others
     entry = msgspec.json.decode(json.dumps(fields, default=bytes.decode), type=Entry)
     return NewEntry(entry=entry, content=encode(entry), results=results)
 

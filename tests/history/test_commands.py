@@ -1,14 +1,19 @@
 """The commands that look at a history: show, gate, copy and prune, and runs that are entries."""
 
 import json
+import random
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from tests.builders import golden, run, write_jsonl
+from ragcontract.history.folder import Folder
+from tests.builders import baseline, golden, run, write_jsonl
 from tests.github.standin import TOKEN, Fault, GitHub
+from tests.history.entries import FIRST, RUN, new_entry
 from tests.history.repository import git, new_repository
 from tests.process import rag_contract
 
@@ -526,3 +531,131 @@ def test_a_token_that_cannot_be_one_is_named_by_its_variable(monkeypatch: pytest
     ended = rag_contract("history", "show", "--history", "github:")
     error = "error: history: GITHUB_TOKEN has a space or a character in it that no token has\n"
     assert (ended.code, ended.err) == (2, error)
+
+
+DICE = random.Random(5)
+NOISY = [DICE.gauss(0.84, 0.01) for _ in range(30)]
+
+
+def record_means(values: Sequence[float], gate: dict[str, Any], mode: str = "strict", **head: Any) -> None:
+    """Record runs with these means of MRR@5, a day apart, with a limit on it."""
+    before = len([*Path().glob(f"{HISTORY}/entries/*/*/*")])
+    contract = {"settings": {} if mode == "strict" else {"fail_on.mode": mode}}
+    of_run = baseline(contract=contract, **head)
+    del of_run["queries"]
+    for number, value in enumerate(values, before):
+        metrics = {"mrr_at_5": {"label": "MRR@5", "value": value, "k": 5, "status": "pass"}}
+        gates = [{"metric": "mrr_at_5", "status": "pass", "before": 0.8} | gate]
+        at, run_id = FIRST + timedelta(days=number), RUN + number
+        Folder(HISTORY).add(new_entry(at=at, run=run_id, metrics=metrics, gates=gates, head=of_run))
+
+
+def sigma_shown(*argv: str) -> float:
+    """Return the noise that show prints."""
+    line = next(line for line in lines("show", *argv) if "σ = " in line and "→" in line)
+    return float(line.rpartition("σ = ")[2])
+
+
+DROP = {"id": "fail_on.mrr_drop_gt", "kind": "drop"}
+LEVEL = {"id": "history.mrr_drop_gt", "kind": "level_drop"}
+
+
+def test_show_warns_of_a_limit_below_the_noise() -> None:
+    record_means(NOISY, DROP | {"limit": 0.02})
+    assert sigma_shown() == sigma_shown("--last", "2") == round(np.std(NOISY, ddof=1), 4) == 0.0102
+    assert lines("show")[-1] == (
+        "MRR@5: a run's mean varies by σ = 0.0102; the limit fail_on.mrr_drop_gt 0.02 is below 3σ (0.031), so runs "
+        "will fail by chance; `rag-contract suggest --history` proposes limits"
+    )
+
+
+@pytest.mark.parametrize(
+    ("gate", "mode", "said"),
+    [
+        (DROP | {"limit": 0.031}, "strict", ""),
+        (DROP | {"limit": 0.03, "kind": "relative_drop"}, "strict", "fail_on.mrr_drop_gt 3% is below"),  # of 0.8
+        (DROP | {"limit": 0.04, "kind": "relative_drop"}, "strict", ""),
+        (DROP | {"limit": 0.02}, "significant", ""),
+        (DROP | {"limit": 0.02, "tag": "de"}, "strict", ""),
+        (DROP | {"limit": 0.02, "kind": "minimum"}, "strict", ""),
+        (DROP | {"limit": 0.02, "kind": "no such kind"}, "strict", ""),
+        (DROP | {"limit": 0.02, "metric": "no such metric"}, "strict", ""),
+        (LEVEL | {"limit": 0.02}, "significant", "history.mrr_drop_gt 0.02 is below"),
+        (LEVEL | {"limit": 0.031}, "strict", ""),
+        (LEVEL | {"limit": 0.03, "kind": "relative_level_drop"}, "strict", "history.mrr_drop_gt 3% is below"),
+    ],
+)
+def test_what_is_no_limit_on_a_change_or_is_tested_is_not_below_the_noise(
+    gate: dict[str, Any], mode: str, said: str
+) -> None:
+    record_means(NOISY, gate, mode)
+    printed = "\n".join(lines("show"))
+    assert (said in printed) if said else ("3σ" not in printed)
+
+
+def test_runs_that_do_not_vary_need_no_wide_limit() -> None:
+    record_means([0.84] * 10, DROP | {"limit": 0})
+    assert sigma_shown() == 0
+    assert "3σ" not in "\n".join(lines("show"))
+
+
+def test_a_change_and_other_questions_are_no_noise() -> None:
+    record_means([0.1, 0.9] * 10, DROP | {"limit": 0.02}, golden_sha256="1" * 64)
+    record_means([*NOISY[:15], *(value - 0.3 for value in NOISY[15:])], DROP | {"limit": 0.02})
+    pooled = np.sqrt((np.var(NOISY[:15]) * 15 + np.var(NOISY[15:]) * 15) / 28)
+    assert sigma_shown("--last", "50") == round(pooled, 4)
+
+
+def test_a_mean_that_cannot_be_one_is_no_noise() -> None:
+    record_means([*NOISY, 1e10], LEVEL | {"limit": 0.02, "status": "fail"})
+    assert sigma_shown() == 0.0102
+
+
+def test_with_few_runs_no_noise_is_shown() -> None:
+    record_means(NOISY[:4], DROP | {"limit": 0.0001})
+    assert "σ" not in "\n".join(lines("show"))
+
+
+@pytest.mark.parametrize(
+    ("limit", "since", "runs", "a_day_earlier"),
+    # The last one would only fail later: four runs are too few for a level.
+    [(0.3, "2026-11-23", 5, 1), (0.2, "2026-11-24", 4, 1), ("20%", "2026-11-25", 3, 0)],
+)
+def test_show_says_which_since_accepts_the_loss(
+    limit: float | str, since: str, runs: int, a_day_earlier: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Five runs find 10 documents, and two find 5. The limit says how many of the better ones may be in a level."""
+    queries = [golden(f"q{number}", f"doc{number}") for number in range(1, 11)]
+    write_jsonl(Path("golden.jsonl"), queries)
+    days = iter(NOW + timedelta(days=number // 2) for number in range(1_000))  # a check asks twice
+    monkeypatch.setattr("ragcontract.cli.commands.check.clock", lambda: next(days))
+
+    def config(**more: str) -> None:
+        history = {"mrr_drop_gt": limit} | more
+        Path("ragcontract.yml").write_text(
+            json.dumps({"per_query": {"enforce_must_include": False}, "history": history})
+        )
+
+    def ends(right: int) -> int:
+        rows = [run(f"q{number}", f"doc{number}" if number <= right else "x") for number in range(1, 11)]
+        write_jsonl(Path("current_run.jsonl"), rows)
+        return rag_contract("check", "--name", "docs", "--history", HISTORY, "--branch", "main").code
+
+    config()
+    for right in (10, 10, 10, 10, 10, 5, 5):
+        git("commit", "-q", "--allow-empty", "-m", "next")
+        code = ends(right)
+        assert rag_contract("history", "add", "--history", HISTORY).code == 0
+    assert code == 1
+    assert lines("show")[-1] == (
+        f"since: {since} in the section history of ragcontract.yml would accept the loss: {runs} runs since then"
+    )
+    config(since=f"2026-11-{int(since[-2:]) - 1}")
+    assert ends(5) == a_day_earlier
+    config(since=since)
+    assert ends(5) == 0
+    for _ in range(6):
+        git("commit", "-q", "--allow-empty", "-m", "next")
+        assert ends(5) == 0, "also once there are enough runs for a level"
+        assert rag_contract("history", "add", "--history", HISTORY).code == 0
+    assert "since:" not in lines("show")[-1]

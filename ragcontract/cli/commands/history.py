@@ -28,7 +28,7 @@ from ragcontract.history.entry_of_report import entry_of_report
 from ragcontract.history.folder import Folder
 from ragcontract.history.interface import Store
 from ragcontract.history.open_store import client_for, open_store, repository_here
-from ragcontract.history.show import Listing, one_run, query_history, query_runs, runs
+from ragcontract.history.show import Listing, one_run, query_history, query_runs, runs, window_of
 from ragcontract.report import terminal
 from ragcontract.report.blocks import Block
 
@@ -125,7 +125,8 @@ def show(
         of_query = query_history(store, of_branch, query, last)
         _print(Listing(contract=entries.contract, branch=wanted, query=of_query), query_runs(of_query), form)
     elif newest := [*islice(of_branch, last)]:
-        _print(Listing(contract=entries.contract, branch=wanted, entries=newest), runs(newest, metric), form)
+        recent = [*newest, *islice(of_branch, max(window_of(newest[0]) - last, 0))]
+        _print(Listing(contract=entries.contract, branch=wanted, entries=newest), runs(recent, last, metric), form)
     else:
         raise InputError(
             [f"{store.name}: has no entries for {contract_in_message(entries.contract)}", *entries.warnings()]

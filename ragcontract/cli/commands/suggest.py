@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 
 import click
 import yaml
@@ -16,6 +17,7 @@ from msgspec.structs import replace
 
 from ragcontract import pipeline
 from ragcontract.cli.console import progress_over, say, warn
+from ragcontract.cli.history_options import branch_option, contract_option, history_named
 from ragcontract.cli.options import clock, files_option, find_files, refuse_links, takes
 from ragcontract.contract import defaults
 from ragcontract.contract.config import enforced
@@ -25,10 +27,11 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.gate import Kind, every_run_keeps
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.lines import Line
 from ragcontract.core.metric import Direction, Metric
 from ragcontract.core.numbers import as_written, count, fixed, more
 from ragcontract.core.safe_text import shorten, visible
-from ragcontract.decision.evaluated import Evaluation
+from ragcontract.decision.evaluated import Evaluation, judged, plan_of
 from ragcontract.evaluation.source import Inputs, find_inputs, folders_above
 from ragcontract.files import yaml_tree
 from ragcontract.files.locking import digest_of, in_turn, require_unchanged
@@ -46,6 +49,7 @@ Values = Mapping[str, str | Mapping[str, str]]
 BOUNDS: dict[str, Direction] = {"minimums": "higher", "maximums": "lower"}
 KINDS: dict[Direction, Kind] = {"higher": "minimum", "lower": "maximum"}
 NO_CONFIG = ConfigFile()
+FROM_HISTORY: "Line[ModuleType]" = Line(home="ragcontract.history.suggested")  # which only --history loads
 
 
 @click.command("suggest")
@@ -58,37 +62,67 @@ NO_CONFIG = ConfigFile()
     "k",
     "repeats",
 )
+@click.option(
+    "--history", metavar="STORE", help="In place of runs, take those that this history has recorded of a branch. [none]"
+)
+@branch_option
+@contract_option
 @click.option("--write", "writes", is_flag=True, help="Write the limits into the configuration; its comments stay.")
-def command(*, inputs: Inputs, writes: bool) -> int:
-    """Propose limits from known-good runs.
+def command(*, inputs: Inputs, history: str | None, branch: str | None, contract: str | None, writes: bool) -> int:
+    """Propose limits from known-good runs, or from the recorded runs of a branch.
 
     Prints a configuration to start from, and what it promises. Several runs of the same retriever show how much its own
-    results vary: give three or more, if they do.
+    results vary: give three or more, if they do. With a history, the limits fail about one good run a year. It prints
+    how many false alarms they would have given of the recorded runs, and which changes for the worse they would miss.
     """
+    if history and (inputs.paths("run") or inputs.scores):
+        raise click.UsageError("--history takes recorded runs, so it cannot be combined with --run or --scores")
     unnamed = find_inputs(inputs, above=folders_above(Path())).config or defaults.CONFIG
     refuse_links({"config": unnamed} if writes and not inputs.config else {})
     inputs = find_files(inputs)
-    evaluations = list(good_runs(inputs))
-    suggested_limits = suggestions(evaluations)
-    say(
-        render(
-            suggested_limits,
-            files=inputs.paths("run"),
-            judgments=() if "judgments" in inputs.unnamed else inputs.judgments,
-            config_file=None if writes else evaluations[0].contract.config_file,
-        )
-    )
+    advice: list[str] = []
+    if history:
+        config_file, proposed, text = _of_history(inputs, history, branch, contract)
+        say("\n".join([text] if writes else [text, *_config(proposed, config_file)]) + "\n")
+    else:
+        evaluations = list(good_runs(inputs))
+        suggested_limits, config_file = suggestions(evaluations), evaluations[0].contract.config_file
+        proposed, advice = _proposed(suggested_limits, config_file), list(label_advice(evaluations))
+        judgments = () if "judgments" in inputs.unnamed else inputs.judgments
+        shown = None if writes else config_file
+        say(render(suggested_limits, files=inputs.paths("run"), judgments=judgments, config_file=shown))
     if writes:
-        config_file, path = evaluations[0].contract.config_file, inputs.config or defaults.CONFIG
+        path = inputs.config or defaults.CONFIG
         say("\n")
-        proposed = _proposed(suggested_limits, config_file)
         if not proposed:
             say("there is no limit to write\n")
         elif write(proposed, path):
             say(f"wrote the limits into {visible(path)}\n")
-    if advice := list(label_advice(evaluations)):
+    if advice:
         say("\n" + "\n".join(advice) + "\n")
     return ExitCode.PASS
+
+
+def _of_history(inputs: Inputs, history: str, branch: str | None, name: str | None) -> tuple[ConfigFile, Values, str]:
+    """Return the configuration, the values that recorded runs suggest for it, and what they promise."""
+    inputs = replace(inputs, decides=False)
+    contract, judge = judged(pipeline.load(inputs), inputs, clock())
+    contract.problems.raise_if_any()
+    of_history, config_file = FROM_HISTORY.load(), contract.config_file
+    metrics = [metric for family in (contract.ranking, *contract.families) for metric in family.metrics]
+    keys, plan = [metric.key for metric in _limited(metrics)], plan_of(contract, inputs, judge)
+    proposal = of_history.proposal_of(history_named(history, branch, name), contract, plan, keys)
+    warn([*contract.problems.warnings, *proposal.notes])
+    values = _cutoff(metrics, config_file)
+    for section, kind in (("fail_on", "drop"), ("history", "level")):
+        limits = {_change_key(of.metric): str(limit) for of in proposal.of if (limit := getattr(of, kind)) is not None}
+        if limits:
+            values[section] = {"mode": "strict"} | limits if section == "fail_on" else limits
+    options = "".join(
+        f" --{key} {shlex.quote(of)}" for key, of in (("history", history), ("branch", branch), ("name", name)) if of
+    )
+    check = f"Check with: rag-contract check{options} --baseline history:last-pass"
+    return config_file, values, "\n".join([*of_history.explained(proposal), visible(check), ""])
 
 
 def good_runs(inputs: Inputs, *, registry: Registry = BUILT_IN) -> Iterator[Evaluation]:
@@ -243,21 +277,28 @@ def _config(proposed: Values, config_file: ConfigFile) -> Iterator[str]:
 def _proposed(suggestions: Suggestions, config_file: ConfigFile) -> Values:
     """Return the values of the configuration, as YAML, by key or by section and key."""
     limited = {metric: suggestions[metric] for metric in _limited(suggestions)}
-    k = sorted({metric.k for metric in suggestions if metric.k is not None}, reverse=True)
-    has_k = not k or (config_file.locations.of("k") and config_file.config.cutoffs == tuple(k))
     several = any(proposal.runs > 1 for proposal in suggestions.values())
     drops = {
-        f"{_name(metric).removesuffix('_at_k')}_{_change(metric)}_gt": str(proposal.limit)
-        for metric, proposal in limited.items()
-        if proposal.limit is not None
+        _change_key(metric): str(proposal.limit) for metric, proposal in limited.items() if proposal.limit is not None
     }
-    values: dict[str, str | Mapping[str, str]] = {} if has_k else {"k": str(k[0] if len(k) == 1 else list(k))}
+    values = _cutoff(suggestions, config_file)
     if drops:
         values["fail_on"] = {"mode": "strict" if several else "significant"} | drops
     for section, better in BOUNDS.items():
         if of_section := {_name(metric): str(proposal.bound) for metric, proposal in _of(limited, better)}:
             values[section] = of_section
     return values
+
+
+def _cutoff(metrics: Iterable[Metric], config_file: ConfigFile) -> dict[str, str | Mapping[str, str]]:
+    """Return the value of ``k``; nothing if the configuration has it, or no metric has a cut-off."""
+    k = sorted({metric.k for metric in metrics if metric.k is not None}, reverse=True)
+    has_k = not k or (config_file.locations.of("k") and config_file.config.cutoffs == tuple(k))
+    return {} if has_k else {"k": str(k[0] if len(k) == 1 else list(k))}
+
+
+def _change_key(metric: Metric) -> str:
+    return f"{_name(metric).removesuffix('_at_k')}_{_change(metric)}_gt"
 
 
 def write(proposed: Values, path: str) -> bool:

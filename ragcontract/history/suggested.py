@@ -1,0 +1,207 @@
+"""Limits that the recorded runs of a branch suggest, and what these limits would have said of these very runs.
+
+The noise of a metric is how much a run's mean varies between its change points. A limit is so many times the noise that
+all limits together fail about one good run a year, at the pace of the branch. Then they are replayed: each run is
+compared with the run before, and with the level of the runs before it. What fails at a change for the worse, or soon
+after it, is a true alarm.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from math import isfinite, sqrt
+
+from msgspec import Struct
+
+from ragcontract.contract.resolve import Contract
+from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
+from ragcontract.core.metric import Metric
+from ragcontract.core.numbers import SAME, as_written, count, digits_for, fixed
+from ragcontract.core.safe_text import clipped
+from ragcontract.evaluation.past import PastRun, Series
+from ragcontract.evaluation.plan import Plan
+from ragcontract.history.contract_entries import contract_in_message
+from ragcontract.history.entry import short_commit
+from ragcontract.history.for_check import HistoryOfCheck
+from ragcontract.history.series import Rescoring
+from ragcontract.report.terminal import aligned
+from ragcontract.statistics.change_points import LEAST_RUNS, change_points
+from ragcontract.statistics.levels import LEVEL_RUNS, level, mean, sigma
+from ragcontract.statistics.significance import exceeded_by, t_quantile
+from ragcontract.statistics.suggested_limits import round_up
+
+FALSE_A_YEAR = 1.0  # runs that fail by chance, by all limits together
+YEAR, SHORT = 365.25, 14  # days; a shorter history does not show how many runs a year has
+SOON = 5  # runs after a change for the worse at which an alarm is still a true one
+LEAST_SIGMAS = 3  # below that, a level is wrong more often than a comparison with the last run
+LEVEL_SPREAD = 1.03  # standard deviation of the difference of a run and the level, in that of a run
+
+
+class Fall(Struct, frozen=True, kw_only=True):
+    """A change point for the worse, and which limits fail at it or soon after."""
+
+    run: PastRun
+    before: float
+    after: float
+    caught: Sequence[str]  # "drop" and "level"; empty if it is missed
+
+
+class FromHistory(Struct, frozen=True, kw_only=True):
+    """The limits of one metric, in its own unit, and their replay."""
+
+    metric: Metric
+    runs: Sequence[PastRun]  # those with a value, the oldest first
+    mean: float
+    sigma: float
+    drop: float | None  # from the run before; None if noise is as large as any change for the worse
+    level: float | None  # from the best level of the window; None likewise
+    falls: Sequence[Fall]
+    false: Sequence[PastRun]  # those that fail although there is no change
+
+
+class Proposal(Struct, frozen=True, kw_only=True):
+    """The limits of all metrics."""
+
+    of: Sequence[FromHistory]
+    notes: Sequence[str]  # what was left out
+
+
+def proposal_of(history: HistoryOfCheck, contract: Contract, plan: Plan, keys: Sequence[str]) -> Proposal:
+    """Return the limits that the newest runs of a branch suggest for the metrics with these ``keys``.
+
+    Raises :class:`InputError` if the history cannot be read, or if no metric has enough runs.
+    """
+    facts = history.facts(None)
+    if facts.entries is None:
+        raise InputError([facts.problem])
+    past = Rescoring(facts.entries.store, contract.config_file, plan, keys)
+    of_branch = (
+        entry
+        for entry in facts.entries.newest_first()
+        if entry.source.branch == facts.branch and not entry.source.dirty
+    )
+    runs = [past.run_of(entry) for entry in islice(of_branch, bounds.SUGGESTED_RUNS)]
+    every = past.series(runs[::-1])
+    enough = [series for series in every.values() if len(series.known) >= LEAST_RUNS]
+    notes = [*facts.warnings(), *past.notes]
+    if not enough:
+        most = max((len(series.known) for series in every.values()), default=0)
+        of = contract_in_message(facts.entries.contract)
+        on = f" on {clipped(facts.branch, bounds.BRANCH)}" if facts.branch else ""
+        has = f"{of}{on} has {count(most, 'run')} with values of today's metrics"
+        raise InputError([f"history: {has}; limits need at least {LEAST_RUNS}"], warnings=notes)
+    notes += [
+        f"{series.metric.label}: {count(len(series.known), 'run')} of the {LEAST_RUNS} that limits need have a value"
+        for series in every.values()
+        if series not in enough
+    ]
+    tail = FALSE_A_YEAR / (2 * len(enough) * max(_a_year(runs), 1.0))
+    window = contract.config.history.window
+    return Proposal(of=[_of_series(series, tail, window) for series in enough], notes=notes)
+
+
+def _days(runs: Sequence[PastRun]) -> int:
+    days = [run.day for run in runs]
+    return (max(days) - min(days)).days
+
+
+def _a_year(runs: Sequence[PastRun]) -> float:
+    """Return how many runs a year has; of a short history, as if no more runs came within two weeks."""
+    return len(runs) * YEAR / max(_days(runs), SHORT)
+
+
+def _of_series(series: Series, tail: float, window: int) -> FromHistory:
+    """Return the limits that a good run breaks with a probability of ``tail`` each, and their replay.
+
+    The difference of two runs varies by √2 σ. The best of the means of five runs is above the mean of all runs by about
+    as much as the best of as many independent means, and varies little.
+    """
+    metric, runs = series.metric, [run for run, _ in series.known]
+    values = [value for _, value in series.known]
+    points = change_points(values)
+    splits = [point.position for point in points]
+    noise = sigma(values, splits) or 0.0
+    times = t_quantile(tail, len(values) - len(splits) - 1)  # as sigma itself is an estimate
+    above = exceeded_by(1 / (window - LEVEL_RUNS + 1)) / sqrt(LEVEL_RUNS)
+    now = mean(values[(splits or [0])[-1] :])
+    drop = _limit(series, now, sqrt(2) * times * noise, noise)
+    of_level = _limit(series, now, (above + LEVEL_SPREAD * times) * noise, noise)
+    sign = 1 if metric.better == "higher" else -1
+    worse = [point for point in points if sign * (point.before - point.after) > SAME]
+    alarms = _replayed(series, values, {"drop": drop, "level": of_level}, window, [point.position for point in worse])
+    soon = [range(point.position, point.position + SOON + 1) for point in worse]
+    falls = [
+        Fall(
+            run=runs[point.position],
+            before=point.before,
+            after=point.after,
+            caught=list(dict.fromkeys(kind for at in near for kind in alarms.get(at, ()))),
+        )
+        for point, near in zip(worse, soon, strict=True)
+    ]
+    false = [runs[at] for at in alarms if not any(at in near for near in soon)]
+    return FromHistory(
+        metric=metric, runs=runs, mean=now, sigma=noise, drop=drop, level=of_level, falls=falls, false=false
+    )
+
+
+def _limit(series: Series, now: float, wanted: float, noise: float) -> float | None:
+    """Return a limit that no loss of a single query breaks; None if no run could break it."""
+    scale = series.metric.scale
+    span = scale.high - scale.low
+    loss_of_query = series.share * span if isfinite(span) else 0.0
+    limit = round_up(max(wanted, LEAST_SIGMAS * noise, loss_of_query))
+    return limit if SAME < limit < abs(now - series.metric.worst) - SAME else None
+
+
+def _replayed(
+    series: Series, values: Sequence[float], limits: Mapping[str, float | None], window: int, worse: Sequence[int]
+) -> dict[int, list[str]]:
+    """Return the positions of runs that fail, with the kinds of limits that they break.
+
+    Some runs after a change for the worse, the loss counts as accepted: the level is that of the runs since.
+    """
+    sign = 1 if series.metric.better == "higher" else -1
+    alarms: dict[int, list[str]] = {}
+    for at in range(1, len(values)):
+        since = max((position for position in worse if position + SOON < at), default=0)
+        best = level(values[max(since, at - window) : at], series.metric.better)
+        before = {"drop": values[at - 1], "level": best.value if best else None}
+        for kind, limit in limits.items():
+            of = before[kind]
+            if limit is not None and of is not None and sign * (of - values[at]) > limit + SAME:
+                alarms.setdefault(at, []).append(kind)
+    return alarms
+
+
+def explained(proposal: Proposal) -> Iterator[str]:
+    """Yield lines of text: the noise and the limits, the false alarms, and the changes that were caught or missed."""
+    cells = [["", "runs", "mean", "σ of a run", "drop", "below the level"]]
+    for of in proposal.of:
+        limits = ["none" if limit is None else as_written(limit) for limit in (of.drop, of.level)]
+        cells.append([of.metric.label, f"{len(of.runs):,}", fixed(of.mean, 4), fixed(of.sigma, 4), *limits])
+    yield from aligned(cells)
+    yield ""
+    for of in proposal.of:
+        if of.drop is None or of.level is None:
+            yield f"{of.metric.label}: its runs vary so much that no run could break a limit above the noise"
+        elif of.sigma <= SAME:
+            yield f"{of.metric.label}: these runs do not vary, so the limits are the loss of one query"
+    runs = list({run.id: run for of in proposal.of for run in of.runs}.values())
+    false = {run.id for of in proposal.of for run in of.false}
+    number, over = f"{len(false):,}" if false else "none", f"{count(len(runs), 'run')} over {count(_days(runs), 'day')}"
+    rate = f", {len(false) * YEAR / _days(runs):.0f} a year" if false and _days(runs) >= SHORT else ""
+    short = "" if _days(runs) >= SHORT else f"; fewer than {SHORT} days do not show how many that is a year"
+    yield f"False alarms that these limits would have given: {number} in {over}{rate}{short}"
+    for of in proposal.of:
+        yield from (_line(of, fall) for fall in of.falls)
+    if not any(of.falls for of in proposal.of):
+        yield "These runs have no change for the worse."
+
+
+def _line(of: FromHistory, fall: Fall) -> str:
+    digits = digits_for([(fall.before, fall.after)])
+    change = f"{fixed(fall.before, digits)} → {fixed(fall.after, digits)}"
+    by = f", by {' and '.join(fall.caught)}" if fall.caught else ""
+    where = f"{short_commit(fall.run.commit)} ({fall.run.day})"
+    return f"{of.metric.label}: {'caught' if fall.caught else 'missed'}: {change} at {where}{by}"
