@@ -31,6 +31,7 @@ from ragcontract.history.choose_baseline import Chosen, EntryRows, document_of
 from ragcontract.history.contract_entries import ContractEntries
 from ragcontract.history.entry import Entry
 from ragcontract.history.interface import ResultSets
+from ragcontract.history.trend import scores_alike
 
 LEAST_SHARED = 0.8  # of today's queries; a run that has fewer with the same question is left out
 
@@ -94,9 +95,7 @@ class Rescoring:
 
     def _is_todays(self, entry: Entry) -> bool:
         has_golden = entry.head.has_golden(self._plan.golden_files, self._plan.relevance_level)
-        return (
-            has_golden and entry.head.contract is not None and _scoring(entry.head.contract.settings) == self._settings
-        )
+        return has_golden and scores_alike(entry.head.contract, self._contract)
 
     def _queries(self, entry: Entry) -> QueryValues | None:
         if entry.results is None:

@@ -83,7 +83,7 @@ def proposal_of(history: HistoryOfCheck, contract: Contract, plan: Plan, keys: S
     runs = [past.run_of(entry) for entry in islice(of_branch, bounds.SUGGESTED_RUNS)]
     every = past.series(runs[::-1])
     enough = [series for series in every.values() if len(series.known) >= LEAST_RUNS]
-    notes = [*facts.warnings(), *past.notes]
+    notes = [*facts.warnings(), *past.notes()]
     if not enough:
         most = max((len(series.known) for series in every.values()), default=0)
         of = contract_in_message(facts.entries.contract)
