@@ -230,7 +230,7 @@ def anchors_of(document: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-MOST_WORDS = 44_600  # of all pages but the contributors': docs fit in a head; 2,700 of them came with the history
+MOST_WORDS = 46_900  # of all pages but the contributors': docs fit in a head; 5,000 of them came with the history
 
 
 def test_the_docs_fit_in_a_head() -> None:
