@@ -8,7 +8,7 @@ after it, is a true alarm.
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from math import isfinite, sqrt
+from math import sqrt
 
 from msgspec import Struct
 
@@ -63,6 +63,7 @@ class Proposal(Struct, frozen=True, kw_only=True):
     """The limits of all metrics."""
 
     of: Sequence[FromHistory]
+    runs_a_year: float
     notes: Sequence[str]  # what was left out
 
 
@@ -83,7 +84,7 @@ def proposal_of(history: HistoryOfCheck, contract: Contract, plan: Plan, keys: S
     runs = [past.run_of(entry) for entry in islice(of_branch, bounds.SUGGESTED_RUNS)]
     every = past.series(runs[::-1])
     enough = [series for series in every.values() if len(series.known) >= LEAST_RUNS]
-    notes = [*facts.warnings(), *past.notes]
+    notes = [*facts.warnings(), *past.notes()]
     if not enough:
         most = max((len(series.known) for series in every.values()), default=0)
         of = contract_in_message(facts.entries.contract)
@@ -95,19 +96,16 @@ def proposal_of(history: HistoryOfCheck, contract: Contract, plan: Plan, keys: S
         for series in every.values()
         if series not in enough
     ]
-    tail = FALSE_A_YEAR / (2 * len(enough) * max(_a_year(runs), 1.0))
+    pace = len(runs) * YEAR / max(_days(runs), SHORT)  # of a short history, as if no more runs came within two weeks
+    tail = FALSE_A_YEAR / (2 * len(enough) * max(pace, 1.0))
     window = contract.config.history.window
-    return Proposal(of=[_of_series(series, tail, window) for series in enough], notes=notes)
+    of_metrics = [_of_series(series, tail, window) for series in enough]
+    return Proposal(of=of_metrics, runs_a_year=pace, notes=notes)
 
 
 def _days(runs: Sequence[PastRun]) -> int:
     days = [run.day for run in runs]
     return (max(days) - min(days)).days
-
-
-def _a_year(runs: Sequence[PastRun]) -> float:
-    """Return how many runs a year has; of a short history, as if no more runs came within two weeks."""
-    return len(runs) * YEAR / max(_days(runs), SHORT)
 
 
 def _of_series(series: Series, tail: float, window: int) -> FromHistory:
@@ -148,8 +146,7 @@ def _of_series(series: Series, tail: float, window: int) -> FromHistory:
 def _limit(series: Series, now: float, wanted: float, noise: float) -> float | None:
     """Return a limit that no loss of a single query breaks; None if no run could break it."""
     scale = series.metric.scale
-    span = scale.high - scale.low
-    loss_of_query = series.share * span if isfinite(span) else 0.0
+    loss_of_query = series.share * (scale.high - scale.low)
     limit = round_up(max(wanted, LEAST_SIGMAS * noise, loss_of_query))
     return limit if SAME < limit < abs(now - series.metric.worst) - SAME else None
 
@@ -182,6 +179,7 @@ def explained(proposal: Proposal) -> Iterator[str]:
         cells.append([of.metric.label, f"{len(of.runs):,}", fixed(of.mean, 4), fixed(of.sigma, 4), *limits])
     yield from aligned(cells)
     yield ""
+    yield f"With {proposal.runs_a_year:,.0f} runs a year, these limits fail about one good run a year."
     for of in proposal.of:
         if of.drop is None or of.level is None:
             yield f"{of.metric.label}: its runs vary so much that no run could break a limit above the noise"

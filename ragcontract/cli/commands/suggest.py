@@ -69,7 +69,7 @@ FROM_HISTORY: "Line[ModuleType]" = Line(home="ragcontract.history.suggested")  #
 @contract_option
 @click.option("--write", "writes", is_flag=True, help="Write the limits into the configuration; its comments stay.")
 def command(*, inputs: Inputs, history: str | None, branch: str | None, contract: str | None, writes: bool) -> int:
-    """Propose limits from known-good runs, or from the recorded runs of a branch.
+    """Propose limits from known-good or recorded runs.
 
     Prints a configuration to start from, and what it promises. Several runs of the same retriever show how much its own
     results vary: give three or more, if they do. With a history, the limits fail about one good run a year. It prints
