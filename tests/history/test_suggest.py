@@ -112,7 +112,7 @@ def test_a_change_for_the_worse_is_no_noise_and_is_caught() -> None:
     assert f" {of_parts:.4f} " in text
     assert limits["fail_on"]["mrr_drop_gt"] < 6 * of_parts
     change = f"{np.mean(before) / QUERIES:.2f} → {np.mean(after) / QUERIES:.2f}"
-    assert f"MRR@5: caught: {change} at {commits[30]} (2026-12-21), by drop and level\n" in text
+    assert f"MRR@5: caught: {change} at {commits[30]} (2026-12-21), by fail_on and history\n" in text
     assert "would have given: none in 60 runs over 59 days\n" in text
 
 
@@ -206,7 +206,7 @@ def test_what_is_written_is_a_contract_that_a_check_applies() -> None:
 def test_a_metric_of_which_less_is_better_gets_limits_on_rises() -> None:
     metric = "metrics: {cost: {from: scores, better: lower, scale: [0, 100]}}\n"
     Path("ragcontract.yml").write_text(OURS + metric)
-    for number, cost in enumerate([50.0, 50.5] * 10 + [60.0, 60.5] * 10):
+    for number, cost in enumerate([30.0, 30.5] * 10 + [70.0, 70.5] * 10):
         rows = [run(f"q{n}", scores={"cost": cost}) for n in range(5)]
         write_jsonl(Path("golden.jsonl"), [golden(f"q{n}") for n in range(5)])
         write_jsonl(Path("current_run.jsonl"), rows)
@@ -223,7 +223,7 @@ def test_a_metric_of_which_less_is_better_gets_limits_on_rises() -> None:
         )
     text, limits = suggested()
     assert limits["fail_on"]["cost_rise_gt"] == limits["history"]["cost_rise_gt"] == 20  # the loss of a query
-    assert "cost: missed: 50.25 → 60.25 at 0000000 (2026-12-11)\n" in text
+    assert "cost: caught: 30.25 → 70.25 at 0000000 (2026-12-11), by fail_on and history\n" in text
 
 
 def test_an_id_without_a_day_of_the_calendar_is_no_bug() -> None:

@@ -114,8 +114,8 @@ def _of_history(inputs: Inputs, history: str, branch: str | None, name: str | No
     proposal = of_history.proposal_of(history_named(history, branch, name), contract, plan, keys)
     warn([*contract.problems.warnings, *proposal.notes])
     values = _cutoff(metrics, config_file)
-    for section, kind in (("fail_on", "drop"), ("history", "level")):
-        limits = {_change_key(of.metric): str(limit) for of in proposal.of if (limit := getattr(of, kind)) is not None}
+    for section in ("fail_on", "history"):
+        limits = {_change_key(of.metric): str(limit) for of in proposal.of if (limit := of.limits[section]) is not None}
         if limits:
             values[section] = {"mode": "strict"} | limits if section == "fail_on" else limits
     options = "".join(
