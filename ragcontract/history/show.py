@@ -21,7 +21,9 @@ from ragcontract.decision.gate_report import KINDS
 from ragcontract.files.json_lines import UNDECODABLE
 from ragcontract.history.entry import Entry, EntryGate, short_commit
 from ragcontract.history.interface import ChangedResultsError, Store, read_results
+from ragcontract.history.trend import scores_alike
 from ragcontract.report.blocks import Block, Items, Note, Parts, Table, Text, between
+from ragcontract.runs.baseline_contract import PastContract
 from ragcontract.statistics.change_points import change_points
 from ragcontract.statistics.levels import sigma, since_when
 from ragcontract.statistics.suggested_limits import round_up
@@ -99,17 +101,19 @@ def runs(recent: Sequence[Entry], last: int, metric: str | None) -> list[Block]:
 
 
 def _recorded(entries: Sequence[Entry], key: str) -> list[tuple[Entry, float]]:
-    """Return the recorded means, the oldest first, of the runs with the golden queries of the newest one.
+    """Return the recorded means, the oldest first, of the runs whose questions and scores are those of the newest one.
 
-    Others are means of other questions. Runs from a dirty working tree count no more than for a limit on levels.
+    Runs from a dirty working tree count no more than for a limit on levels.
     """
+    newest = entries[0].head
     return [
         (entry, value)
         for entry in reversed(entries)
-        if entry.head.golden_sha256 == entries[0].head.golden_sha256
+        if entry.head.golden_sha256 == newest.golden_sha256
+        and scores_alike(entry.head.contract, newest.contract or PastContract())
+        and entry.head.fingerprints.get(key) == newest.fingerprints.get(key)
         and not entry.source.dirty
         and (value := _value(entry, key)) is not None
-        and abs(value) <= bounds.SCORE  # anybody may have written the entry
     ]
 
 
@@ -144,7 +148,7 @@ def _limits(entry: Entry) -> Iterator[_Limit]:
         unit, kind, relative = KINDS.get(gate.kind, (None, None, False))  # type: ignore[call-overload]
         metric = entry.metrics.get(gate.metric or "")
         now = metric.value if metric else None
-        if metric is None or now is None or abs(now) > bounds.SCORE or not isinstance(gate.limit, float):
+        if metric is None or now is None or not isinstance(gate.limit, float):
             continue
         if unit == "points" and kind in COMPARING | OF_LEVEL and gate.tag is None:
             zero = metric.scale.zero

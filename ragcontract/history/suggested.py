@@ -8,7 +8,7 @@ after it, is a true alarm.
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from math import isfinite, sqrt
+from math import sqrt
 
 from msgspec import Struct
 
@@ -43,7 +43,7 @@ class Fall(Struct, frozen=True, kw_only=True):
     run: PastRun
     before: float
     after: float
-    caught: Sequence[str]  # "drop" and "level"; empty if it is missed
+    caught: Sequence[str]  # the sections of these limits; empty if it is missed
 
 
 class FromHistory(Struct, frozen=True, kw_only=True):
@@ -53,8 +53,8 @@ class FromHistory(Struct, frozen=True, kw_only=True):
     runs: Sequence[PastRun]  # those with a value, the oldest first
     mean: float
     sigma: float
-    drop: float | None  # from the run before; None if noise is as large as any change for the worse
-    level: float | None  # from the best level of the window; None likewise
+    # In fail_on, from the run before; in history, from the level; None if noise is as large as any loss.
+    limits: Mapping[str, float | None]
     falls: Sequence[Fall]
     false: Sequence[PastRun]  # those that fail although there is no change
 
@@ -63,6 +63,7 @@ class Proposal(Struct, frozen=True, kw_only=True):
     """The limits of all metrics."""
 
     of: Sequence[FromHistory]
+    runs_a_year: float
     notes: Sequence[str]  # what was left out
 
 
@@ -95,19 +96,16 @@ def proposal_of(history: HistoryOfCheck, contract: Contract, plan: Plan, keys: S
         for series in every.values()
         if series not in enough
     ]
-    tail = FALSE_A_YEAR / (2 * len(enough) * max(_a_year(runs), 1.0))
+    pace = len(runs) * YEAR / max(_days(runs), SHORT)  # of a short history, as if no more runs came within two weeks
+    tail = FALSE_A_YEAR / (2 * len(enough) * max(pace, 1.0))
     window = contract.config.history.window
-    return Proposal(of=[_of_series(series, tail, window) for series in enough], notes=notes)
+    of_metrics = [_of_series(series, tail, window) for series in enough]
+    return Proposal(of=of_metrics, runs_a_year=pace, notes=notes)
 
 
 def _days(runs: Sequence[PastRun]) -> int:
     days = [run.day for run in runs]
     return (max(days) - min(days)).days
-
-
-def _a_year(runs: Sequence[PastRun]) -> float:
-    """Return how many runs a year has; of a short history, as if no more runs came within two weeks."""
-    return len(runs) * YEAR / max(_days(runs), SHORT)
 
 
 def _of_series(series: Series, tail: float, window: int) -> FromHistory:
@@ -124,32 +122,31 @@ def _of_series(series: Series, tail: float, window: int) -> FromHistory:
     times = t_quantile(tail, len(values) - len(splits) - 1)  # as sigma itself is an estimate
     above = exceeded_by(1 / (window - LEVEL_RUNS + 1)) / sqrt(LEVEL_RUNS)
     now = mean(values[(splits or [0])[-1] :])
-    drop = _limit(series, now, sqrt(2) * times * noise, noise)
-    of_level = _limit(series, now, (above + LEVEL_SPREAD * times) * noise, noise)
+    limits = {
+        "fail_on": _limit(series, now, sqrt(2) * times * noise, noise),
+        "history": _limit(series, now, (above + LEVEL_SPREAD * times) * noise, noise),
+    }
     sign = 1 if metric.better == "higher" else -1
     worse = [point for point in points if sign * (point.before - point.after) > SAME]
-    alarms = _replayed(series, values, {"drop": drop, "level": of_level}, window, [point.position for point in worse])
+    alarms = _replayed(series, values, limits, window, [point.position for point in worse])
     soon = [range(point.position, point.position + SOON + 1) for point in worse]
     falls = [
         Fall(
             run=runs[point.position],
             before=point.before,
             after=point.after,
-            caught=list(dict.fromkeys(kind for at in near for kind in alarms.get(at, ()))),
+            caught=sorted({section for at in near for section in alarms.get(at, ())}),
         )
         for point, near in zip(worse, soon, strict=True)
     ]
     false = [runs[at] for at in alarms if not any(at in near for near in soon)]
-    return FromHistory(
-        metric=metric, runs=runs, mean=now, sigma=noise, drop=drop, level=of_level, falls=falls, false=false
-    )
+    return FromHistory(metric=metric, runs=runs, mean=now, sigma=noise, limits=limits, falls=falls, false=false)
 
 
 def _limit(series: Series, now: float, wanted: float, noise: float) -> float | None:
     """Return a limit that no loss of a single query breaks; None if no run could break it."""
     scale = series.metric.scale
-    span = scale.high - scale.low
-    loss_of_query = series.share * span if isfinite(span) else 0.0
+    loss_of_query = series.share * (scale.high - scale.low)
     limit = round_up(max(wanted, LEAST_SIGMAS * noise, loss_of_query))
     return limit if SAME < limit < abs(now - series.metric.worst) - SAME else None
 
@@ -157,7 +154,7 @@ def _limit(series: Series, now: float, wanted: float, noise: float) -> float | N
 def _replayed(
     series: Series, values: Sequence[float], limits: Mapping[str, float | None], window: int, worse: Sequence[int]
 ) -> dict[int, list[str]]:
-    """Return the positions of runs that fail, with the kinds of limits that they break.
+    """Return the positions of runs that fail, with the sections of the limits that they break.
 
     Some runs after a change for the worse, the loss counts as accepted: the level is that of the runs since.
     """
@@ -166,24 +163,25 @@ def _replayed(
     for at in range(1, len(values)):
         since = max((position for position in worse if position + SOON < at), default=0)
         best = level(values[max(since, at - window) : at], series.metric.better)
-        before = {"drop": values[at - 1], "level": best.value if best else None}
-        for kind, limit in limits.items():
-            of = before[kind]
+        before = {"fail_on": values[at - 1], "history": best.value if best else None}
+        for section, limit in limits.items():
+            of = before[section]
             if limit is not None and of is not None and sign * (of - values[at]) > limit + SAME:
-                alarms.setdefault(at, []).append(kind)
+                alarms.setdefault(at, []).append(section)
     return alarms
 
 
 def explained(proposal: Proposal) -> Iterator[str]:
     """Yield lines of text: the noise and the limits, the false alarms, and the changes that were caught or missed."""
-    cells = [["", "runs", "mean", "σ of a run", "drop", "below the level"]]
+    cells = [["", "runs", "mean", "σ of a run", "fail_on", "history"]]
     for of in proposal.of:
-        limits = ["none" if limit is None else as_written(limit) for limit in (of.drop, of.level)]
+        limits = ["none" if limit is None else as_written(limit) for limit in of.limits.values()]
         cells.append([of.metric.label, f"{len(of.runs):,}", fixed(of.mean, 4), fixed(of.sigma, 4), *limits])
     yield from aligned(cells)
     yield ""
+    yield f"With {proposal.runs_a_year:,.0f} runs a year, these limits fail about one good run a year."
     for of in proposal.of:
-        if of.drop is None or of.level is None:
+        if None in of.limits.values():
             yield f"{of.metric.label}: its runs vary so much that no run could break a limit above the noise"
         elif of.sigma <= SAME:
             yield f"{of.metric.label}: these runs do not vary, so the limits are the loss of one query"

@@ -90,7 +90,7 @@ def since_when(
         best = level([*counted, *[now] * LEVEL_RUNS], better)
         if best and holds(best.value):
             return day
-    return max(days) + timedelta(days=1)
+    return min(max(days), date.max - timedelta(days=1)) + timedelta(days=1)
 
 
 def sigma(values: Sequence[float], splits: Sequence[int] = ()) -> float | None:

@@ -540,7 +540,7 @@ NOISY = [DICE.gauss(0.84, 0.01) for _ in range(30)]
 def record_means(values: Sequence[float], gate: dict[str, Any], mode: str = "strict", **head: Any) -> None:
     """Record runs with these means of MRR@5, a day apart, with a limit on it."""
     before = len([*Path().glob(f"{HISTORY}/entries/*/*/*")])
-    contract = {"settings": {} if mode == "strict" else {"fail_on.mode": mode}}
+    contract = {"settings": {"strict": {}, "k": {"k": 3}}.get(mode, {"fail_on.mode": mode})}
     of_run = baseline(contract=contract, **head)
     del of_run["queries"]
     for number, value in enumerate(values, before):
@@ -599,8 +599,13 @@ def test_runs_that_do_not_vary_need_no_wide_limit() -> None:
     assert "3σ" not in "\n".join(lines("show"))
 
 
-def test_a_change_and_other_questions_are_no_noise() -> None:
-    record_means([0.1, 0.9] * 10, DROP | {"limit": 0.02}, golden_sha256="1" * 64)
+@pytest.mark.parametrize(
+    ("mode", "other"),
+    [("strict", {"golden_sha256": "1" * 64}), ("k", {}), ("strict", {"fingerprints": {"mrr_at_5": "other"}})],
+    ids=["questions", "settings", "metric"],
+)
+def test_a_change_and_other_questions_or_scores_are_no_noise(mode: str, other: dict[str, Any]) -> None:
+    record_means([0.1, 0.9] * 10, DROP | {"limit": 0.02}, mode, **other)
     record_means([*NOISY[:15], *(value - 0.3 for value in NOISY[15:])], DROP | {"limit": 0.02})
     pooled = np.sqrt((np.var(NOISY[:15]) * 15 + np.var(NOISY[15:]) * 15) / 28)
     assert sigma_shown("--last", "50") == round(pooled, 4)

@@ -82,6 +82,7 @@ COMMANDS = (
     ("check", "--name", "docs", "--branch", "main"),
     ("check", "--name", "docs", "--branch", "main", "--baseline", "history:last-pass"),
     ("history", "show"),
+    ("suggest", "--history", "history"),
     ("history", "show", "last"),
     ("history", "show", "--query", "q1"),
     ("history", "gate", "{commit}", "--contract", "docs"),
@@ -101,6 +102,8 @@ COMMANDS = (
         sets("failed", to=[ACTS] * 5_000),
         lambda fields: fields.update(results=None, no_results=ACTS + LONG),
         lambda fields: [metric.update(label=ACTS + LONG[:9_000]) for metric in fields["metrics"].values()],
+        sets("gates", to=[{"metric": "mrr_at_5", "id": ACTS + LONG, "kind": "drop", "limit": -1, "status": "fail"}]),
+        sets("gates", to=[{"metric": "mrr_at_5", "id": "x", "kind": ACTS, "limit": ACTS, "status": "fail"}]),
     ],
 )
 def test_no_text_of_an_entry_acts_or_fills_the_screen(command: tuple[str, ...], change: Change) -> None:

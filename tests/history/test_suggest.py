@@ -1,6 +1,7 @@
 """Limits that recorded runs suggest: how large they are, which runs they would have failed, and what they miss."""
 
 import hashlib
+import json
 import random
 import re
 from collections.abc import Sequence
@@ -111,7 +112,7 @@ def test_a_change_for_the_worse_is_no_noise_and_is_caught() -> None:
     assert f" {of_parts:.4f} " in text
     assert limits["fail_on"]["mrr_drop_gt"] < 6 * of_parts
     change = f"{np.mean(before) / QUERIES:.2f} → {np.mean(after) / QUERIES:.2f}"
-    assert f"MRR@5: caught: {change} at {commits[30]} (2026-12-21), by drop and level\n" in text
+    assert f"MRR@5: caught: {change} at {commits[30]} (2026-12-21), by fail_on and history\n" in text
     assert "would have given: none in 60 runs over 59 days\n" in text
 
 
@@ -200,6 +201,36 @@ def test_what_is_written_is_a_contract_that_a_check_applies() -> None:
     assert check(320) == 0
     assert check(310) == 0
     assert check(290) == 1
+
+
+def test_a_metric_of_which_less_is_better_gets_limits_on_rises() -> None:
+    metric = "metrics: {cost: {from: scores, better: lower, scale: [0, 100]}}\n"
+    Path("ragcontract.yml").write_text(OURS + metric)
+    for number, cost in enumerate([30.0, 30.5] * 10 + [70.0, 70.5] * 10):
+        rows = [run(f"q{n}", scores={"cost": cost}) for n in range(5)]
+        write_jsonl(Path("golden.jsonl"), [golden(f"q{n}") for n in range(5)])
+        write_jsonl(Path("current_run.jsonl"), rows)
+        commit = f"{number:012x}"
+        assert rag_contract("baseline", "--force").code == 0
+        head = json.loads(Path("baseline.json").read_text())
+        results = as_jsonl(*head.pop("queries")).encode()
+        at, source = (
+            FIRST + timedelta(days=number),
+            {"commit": f"{commit:0<40}", "branch": "main", "run_id": RUN + number},
+        )
+        Folder("history").add(
+            new_entry(at=at, commit=commit, run=RUN + number, results=results, source=source, head=head)
+        )
+    text, limits = suggested()
+    assert limits["fail_on"]["cost_rise_gt"] == limits["history"]["cost_rise_gt"] == 20  # the loss of a query
+    assert "cost: caught: 30.25 → 70.25 at 0000000 (2026-12-11), by fail_on and history\n" in text
+
+
+def test_an_id_without_a_day_of_the_calendar_is_no_bug() -> None:
+    record([320] * 12)
+    text = "20261199T203000Z-3f9c1a2b4d5e-1-1"
+    Folder("history").add(new_entry(id=text, run=1, at=FIRST + timedelta(days=12)))
+    assert "12 runs over 11 days" in suggested()[0]
 
 
 def test_limits_that_exist_are_named_instead_of_repeated() -> None:

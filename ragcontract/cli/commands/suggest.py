@@ -69,7 +69,7 @@ FROM_HISTORY: "Line[ModuleType]" = Line(home="ragcontract.history.suggested")  #
 @contract_option
 @click.option("--write", "writes", is_flag=True, help="Write the limits into the configuration; its comments stay.")
 def command(*, inputs: Inputs, history: str | None, branch: str | None, contract: str | None, writes: bool) -> int:
-    """Propose limits from known-good runs, or from the recorded runs of a branch.
+    """Propose limits from known-good or recorded runs.
 
     Prints a configuration to start from, and what it promises. Several runs of the same retriever show how much its own
     results vary: give three or more, if they do. With a history, the limits fail about one good run a year. It prints
@@ -114,8 +114,8 @@ def _of_history(inputs: Inputs, history: str, branch: str | None, name: str | No
     proposal = of_history.proposal_of(history_named(history, branch, name), contract, plan, keys)
     warn([*contract.problems.warnings, *proposal.notes])
     values = _cutoff(metrics, config_file)
-    for section, kind in (("fail_on", "drop"), ("history", "level")):
-        limits = {_change_key(of.metric): str(limit) for of in proposal.of if (limit := getattr(of, kind)) is not None}
+    for section in ("fail_on", "history"):
+        limits = {_change_key(of.metric): str(limit) for of in proposal.of if (limit := of.limits[section]) is not None}
         if limits:
             values[section] = {"mode": "strict"} | limits if section == "fail_on" else limits
     options = "".join(
