@@ -13,13 +13,14 @@ from sys import intern
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragcontract.contract.config_file import ConfigFile
 from ragcontract.contract.resolve import Contract
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.core.metric import Metric
 from ragcontract.core.ids import as_id
+from ragcontract.core.metric import Metric
 from ragcontract.core.numbers import count, percent
 from ragcontract.core.run import RunRow, SourceFile
 from ragcontract.decision.contract_changes import past_contract
@@ -28,6 +29,7 @@ from ragcontract.evaluation.plan import Plan
 from ragcontract.evaluation.side import Side
 from ragcontract.evaluation.source import Local, entry_ref
 from ragcontract.files.json_lines import UNDECODABLE
+from ragcontract.files.opening import Progress
 from ragcontract.files.problems import FileRead, Problem
 from ragcontract.history.choose_baseline import NOT_OURS, lines_of
 from ragcontract.history.contract_entries import ContractEntries
@@ -36,9 +38,13 @@ from ragcontract.history.interface import Store
 from ragcontract.runs.baseline_contract import Value
 from ragcontract.runs.baseline_file import FORMAT_VERSION, ComparedQuery, MeasuredQuery, StoredBatch, StoredEvent
 
+WINDOW = 30  # recorded runs that a level is of, where the configuration is not known
 LEAST_SHARED = 0.8  # of today's queries; a run that has fewer with the same question is left out
 # The settings on which means depend. Those of metrics that are not computed from ids are in their fingerprints.
 SCORING = ("k", "gain", "rank_by", "relevance_level", "unjudged", "missing_queries", "missing_scores")
+
+
+Limits = Mapping[str, Sequence[tuple[str, float, bool]]]  # by metric: kind, limit, whether it is relative
 
 
 class QueryValues(Struct, frozen=True, kw_only=True):
@@ -236,6 +242,111 @@ class PastOfCheck(Struct, frozen=True, kw_only=True):
 
     def _counts(self, entry: Entry) -> bool:
         return entry.source.branch == self.branch and not entry.source.dirty and not entry.is_of_run(self.own_run)
+
+
+class ContractRuns(Struct, frozen=True, kw_only=True):
+    """The recorded runs of a contract on a branch, the oldest first, and their metrics."""
+
+    contract: str
+    branch: str | None
+    runs: Sequence[RecordedRun]
+    series: Mapping[str, Series]
+    limits: Limits = {}
+    window: int = WINDOW
+    questions: Mapping[str, str] = {}  # by query; without any, the means are as they were recorded
+    notes: Sequence[str] = ()
+
+
+class Today(Struct, frozen=True, kw_only=True):
+    """The contract as its files have it now."""
+
+    contract: Contract
+    plan: Plan
+
+
+def runs_on_page(
+    entries: ContractEntries, branch: str | None, last: int, today: Today | None, progress: Progress
+) -> ContractRuns:
+    """Read the last runs of a branch, scored again under today's contract if it is known and fits any of them."""
+    notes: Sequence[str] = ()
+    if today:
+        of_today = rescored(entries, branch, last, today, progress)
+        if any(series.known for series in of_today.series.values()):
+            return of_today
+        notes = of_today.notes
+    return replace(as_recorded(entries, branch, last, progress), notes=notes)
+
+
+def wanted_keys(limited: Iterable[str], known: Mapping[str, object], k: int) -> list[str]:
+    """Return the metrics that are shown: those with limits, and MRR and Recall at the largest cut-off."""
+    keys = dict.fromkeys([*limited, f"mrr_at_{k}", f"recall_at_{k}"])
+    return [key for key in keys if key in known][: bounds.TREND_CHARTS]
+
+
+def rescored(entries: ContractEntries, branch: str | None, last: int, today: Today, progress: Progress) -> ContractRuns:
+    """Read the last runs of a branch, with their metrics computed again under today's contract."""
+    contract, plan = today.contract, today.plan
+    config = contract.config_file
+    gates = [gate for gate in config.gates if gate.tag is None and gate.tier is None]
+    known = {metric.key: metric for metric in contract.metrics}
+    keys = wanted_keys((gate.quantity.key for gate in gates), known, contract.k)
+    past = Rescoring(entries.store, config, plan, keys)
+    runs = [past.run_of(entry) for entry in _newest(entries, branch, last, progress)][::-1]
+    return ContractRuns(
+        contract=entries.contract,
+        branch=branch,
+        runs=runs,
+        series=past.series([run for run in runs if not run.dirty]),
+        limits={
+            key: [(gate.kind, gate.limit, gate.relative) for gate in gates if gate.quantity.key == key] for key in keys
+        },
+        window=config.config.history.window,
+        questions={query_id: query.query for query_id, query in plan.golden.items()},
+        notes=list(past.notes),
+    )
+
+
+def as_recorded(entries: ContractEntries, branch: str | None, last: int, progress: Progress) -> ContractRuns:
+    """Read the last runs of a branch, with the means that were recorded under the newest run's golden queries."""
+    runs: list[RecordedRun] = []
+    newest: Entry | None = None
+    keys: list[str] = []
+    for entry in _newest(entries, branch, last, progress):
+        if newest is None:
+            newest = entry
+            limited = (key for key, metric in entry.metrics.items() if metric.status != "none")
+            keys = wanted_keys(limited, entry.metrics, max(entry.head.k))
+        runs.append(recorded(entry, keys if entry.head.golden_sha256 == newest.head.golden_sha256 else ()))
+    runs.reverse()
+    clean = [run for run in runs if not run.dirty]
+    metrics = {key: newest.metrics[key] for key in keys} if newest else {}
+    return ContractRuns(
+        contract=entries.contract,
+        branch=branch,
+        runs=runs,
+        series={
+            key: Series(
+                metric=Metric(key=key, label=metric.label, better=metric.better, scale=metric.scale, k=metric.k),
+                runs=clean,
+                values=[run.means.get(key) for run in clean],
+            )
+            for key, metric in metrics.items()
+        },
+        limits={
+            key: [
+                (gate.kind, gate.limit, False)
+                for gate in (newest.gates if newest else ())
+                if gate.metric == key and gate.tag is None and isinstance(gate.limit, float)
+            ]
+            for key in keys
+        },
+    )
+
+
+def _newest(entries: ContractEntries, branch: str | None, last: int, progress: Progress) -> Iterator[Entry]:
+    for entry in islice((entry for entry in entries.newest_first() if entry.source.branch == branch), last):
+        progress(1)
+        yield entry
 
 
 def _have(runs: int) -> str:
