@@ -34,8 +34,8 @@ from ragcontract.report.html.trend import (
     when_of,
     worse,
 )
-from ragcontract.statistics.change_points import LEAST_RUNS, ChangePoint, change_points
-from ragcontract.statistics.levels import level
+from ragcontract.statistics.change_points import LEAST_RUNS, LEAST_RUNS_A_SIDE, ChangePoint, best_split, change_points
+from ragcontract.statistics.levels import level, mean
 
 MADE_UP = 0.5  # of a loss; where less of it is left, it counts as made up for
 CHANGED = "yes"  # where it is not known for how many queries
@@ -139,7 +139,6 @@ def section_of(of: ContractRuns) -> Section:
     losses = [change for change in changes if change.worse]
     standing = [change for change in losses if any(_stands(metric, current) for metric in change.metrics)]
     tested = max((len(series.known) for series in of.series.values()), default=0)
-    tested = min(tested, bounds.TREND_RUNS)
     labels = {key: series.metric.label for key, series in of.series.items()}
     means = {
         key: {run.id: fixed(value, DIGITS) for run, value in series.known[-bounds.TREND_ROWS :]}
@@ -188,7 +187,7 @@ def _notes(of: ContractRuns) -> Iterator[str]:
     if dirty := sum(run.dirty for run in of.runs):
         yield f"{count(dirty, 'run')} of a dirty working tree, only in the table of runs."
     if len(of.runs) > bounds.TREND_RUNS:
-        yield f"Change points are searched in the last {bounds.TREND_RUNS} runs."
+        yield f"Before the last {bounds.TREND_RUNS} runs, change points are searched in the means of several runs."
 
 
 def _stands(metric: MetricChange, current: Mapping[str, float]) -> bool:
@@ -215,10 +214,9 @@ def _changes(of: ContractRuns, results: Mapping[str, str]) -> Iterator[Changed]:
     runs = {run.id: run for run in of.runs}
     at: dict[str, list[MetricChange]] = {}
     for key, series in of.series.items():
-        known = series.known[-bounds.TREND_RUNS :]
-        of_series = [runs[run.id] for run, _ in known]
-        points = change_points([value for _, value in known])
-        edges = [0, *(point.position for point in points), len(known)]
+        of_series = [runs[run.id] for run, _ in series.known]
+        points = points_of([value for _, value in series.known])
+        edges = [0, *(point.position for point in points), len(of_series)]
         for number, point in enumerate(points):
             before = of_series[edges[number] : point.position]
             after = of_series[point.position : edges[number + 2]]
@@ -245,6 +243,33 @@ def _changes(of: ContractRuns, results: Mapping[str, str]) -> Iterator[Changed]:
         )
 
 
+def points_of(values: Sequence[float]) -> list[ChangePoint]:
+    """Return the change points of a series of any length.
+
+    The time that they take grows with the number of runs. So in runs before the last ``bounds.TREND_RUNS``, they are
+    searched in the means of stretches of runs first, and then within the stretches around each.
+    """
+    newest = len(values) - bounds.TREND_RUNS
+    if newest <= 0:
+        return list(change_points(values))
+    size = -(-len(values) // bounds.TREND_RUNS)
+    stretches = [mean(values[start : start + size]) for start in range(0, len(values), size)]
+    points = change_points(stretches)
+    edges = [0, *(point.position for point in points), len(stretches)]
+    p_values = {newest + point.position: point.p_value for point in change_points(values[newest:])}
+    for point, before, after in zip(points, edges, edges[2:], strict=False):
+        split = best_split(values[before * size : after * size])
+        position = before * size + split.position if split else point.position * size
+        if position < newest + LEAST_RUNS_A_SIDE:
+            p_values.setdefault(position, point.p_value)
+    edges = [0, *sorted(p_values), len(values)]
+    means = [mean(values[start:stop]) for start, stop in pairwise(edges)]
+    return [
+        ChangePoint(position=position, before=before, after=after, p_value=p_values[position])
+        for position, (before, after) in zip(edges[1:-1], pairwise(means), strict=True)
+    ]
+
+
 def _metric_change(
     key: str, metric: Metric, point: ChangePoint, before: Sequence[RecordedRun], after: Sequence[RecordedRun]
 ) -> MetricChange:
@@ -266,7 +291,9 @@ def _moved(
 
     They are given by their places, with the means of a metric before and after. Runs without a result set do not count.
     """
-    then, now = ([run.queries for run in runs if run.queries] for runs in (before, after))
+    then, now = (
+        list({id(run.queries): run.queries for run in runs if run.queries}.values()) for runs in (before, after)
+    )
     if not then or not now:
         return []
     has = map(all, zip(*(each.has for each in (*then, *now)), strict=True))
@@ -310,9 +337,14 @@ def _trends(of: ContractRuns, changes: Sequence[Changed]) -> Iterator[Trend]:
                 for kind, limit, relative in of.limits.get(key, ())
                 for line in limit_lines(kind, limit, best_value, series.metric.scale, relative=relative)
             ],
-            level=None if best_value is None else (f"best level {fixed(best_value, DIGITS)}", best_value),
+            level=None if best_value is None else (_level_text(of, best_value), best_value),
             changes={place: _short(run) for place, run in enumerate(series.runs) if run.id in changed},
         )
+
+
+def _level_text(of: ContractRuns, best: float) -> str:
+    among = f" of the last {of.window} runs" if of.window < len(of.runs) else ""
+    return f"best level{among} {fixed(best, DIGITS)}"
 
 
 def _point(run: RecordedRun, value: float | None) -> Point:

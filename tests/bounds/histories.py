@@ -4,7 +4,10 @@ import json
 import math
 import os
 import random
+from collections.abc import Sequence
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from ragcontract.core.errors import InputError
 from ragcontract.history.branch import Branch
@@ -12,7 +15,7 @@ from ragcontract.history.commit_state import CommitState, ContractState
 from ragcontract.history.commits import reachable_by_api
 from ragcontract.history.contract_entries import entries_of
 from ragcontract.history.copy_and_prune import Copied, copy
-from ragcontract.history.entry import NewEntry, decode
+from ragcontract.history.entry import NewEntry, decode, encode
 from ragcontract.history.entry_of_report import entry_of_report
 from ragcontract.history.folder import Folder
 from tests.bounds.lab import Case, Cases, Lab
@@ -20,8 +23,10 @@ from tests.builders import golden, run
 from tests.github.standin import Fault
 from tests.history.entries import RUN, new_entry, runs
 from tests.history.jobs_at_once import BRANCH, Job
+from tests.history.trends import contract, ids_of, runs_of, stored
 from tests.needs import require
 from tests.process import rag_contract
+from tests.report.html.parsed import Parsed
 
 
 def an_entry(_: Lab, size: int) -> bool:
@@ -142,7 +147,60 @@ def shown_metrics(lab: Lab, number: int) -> bool:
     return rag_contract("history", "show", "--history", "history").out.partition("\n")[0].count("@5") == number
 
 
+def page(entries: Sequence[NewEntry], lab: Lab, *options: str) -> Parsed:
+    """Return history.html of these entries, without golden files."""
+    stored(lab.folder, entries)
+    ended = rag_contract("history", "page", "--history", "history", *options)
+    assert ended.code == 0, ended
+    return Parsed(Path("history.html").read_bytes())
+
+
+def points(lab: Lab, number: int) -> bool:
+    drawn = [tag for tag, _ in page(runs_of(number, losses={}), lab).elements].count("circle")
+    assert drawn <= number
+    return drawn == number
+
+
+def charts(lab: Lab, number: int) -> bool:
+    new = runs_of(1, losses={})[0]
+    metrics = {f"m{count}": replace(new.entry.metrics["mrr_at_5"], label=f"M{count}") for count in range(number)}
+    entry = replace(new.entry, metrics=metrics)
+    elements = page([NewEntry(entry=entry, content=encode(entry))], lab).elements
+    return sum(attrs.get("role") == "img" for _, attrs in elements) == number
+
+
+def contracts(lab: Lab, number: int) -> bool:
+    entries = [new for count in range(number) for new in runs_of(1, losses={}, contract=f"c{count:02}")]
+    return f"History of {number} contracts" in page(entries, lab).text
+
+
+def searched(lab: Lab, number: int) -> bool:
+    return "are searched in the means of several runs" not in page(runs_of(number, losses={}), lab).text
+
+
+def listed_runs(lab: Lab, number: int) -> bool:
+    return f"The last {number} runs" in page(runs_of(number, losses={}), lab).text
+
+
+def failed_queries(lab: Lab, number: int) -> bool:
+    text = page(runs_of(2, losses={1: ids_of(number)}, queries=number), lab).text
+    return text.partition("Last failed at")[2].count("1 of 2") == number
+
+
+def moved_queries(lab: Lab, number: int) -> bool:
+    contract(lab.folder, queries=number)
+    text = page(runs_of(12, losses={6: ids_of(number)}, queries=number), lab).text
+    return "more quer" not in text.partition("Ranked differently")[2]
+
+
 CASES: Cases = {
+    "TREND_POINTS": Case(points, small=20),
+    "TREND_CHARTS": Case(charts),
+    "TREND_CONTRACTS": Case(contracts, small=4),
+    "TREND_RUNS": Case(searched, small=20),
+    "TREND_ROWS": Case(listed_runs, small=20),
+    "TREND_FAILED": Case(failed_queries),
+    "TREND_QUERIES": Case(moved_queries),
     "ENTRY": Case(an_entry),
     "ENTRIES_AT_ONCE": Case(lambda lab, number: reading_calls(lab, number) == 3),
     "MONTHS_AT_ONCE": Case(lambda lab, number: reading_calls(lab, number, hours=24 * 31) == 3, small=5),

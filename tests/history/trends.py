@@ -1,7 +1,6 @@
 """Histories of a retriever that gets worse at a known run, made where they are used."""
 
 import hashlib
-import json
 import random
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
@@ -105,7 +104,3 @@ def runs_of(
         failed = [name for name, rank in now.items() if rank > 2]
         entries.append(run_at(count, results_at(now), mean=mean, failed=failed, **fields))
     return entries
-
-
-def page_text(page: str) -> str:
-    return json.dumps(page)

@@ -15,13 +15,14 @@ from ragcontract.core.gate import written
 from ragcontract.core.metric import Direction, Scale
 from ragcontract.core.numbers import FLAT, SAME, count, fixed
 from ragcontract.core.phrase import Name, Phrase
-from ragcontract.core.safe_text import clipped
+from ragcontract.core.safe_text import clipped, visible
 from ragcontract.report.history_report import COMMIT_DIGITS, MetricHistory
 from ragcontract.report.record import Report
 
 TOP, HEIGHT, BOTTOM = 46, 130, 22  # pixels: the commits of change points, the plot, the days
 UNITS = 1_000  # the width of the line, which is stretched
 DIGITS = 3  # of a mean
+SPACE = 0.06  # above and below, a share of the range
 MANY = 10_000  # from which the axis has numbers such as 2e+04
 STEPS = (1, 2, 5, 10)  # of the axis, times a power of ten
 FAR = 2  # a line further away than so many times the range of the values is not drawn, or it would flatten them
@@ -33,7 +34,7 @@ LABEL, LABEL_ROWS, LABEL_TURNS = (
 RADII = ((60, 3.5), (200, 2.5))  # of points, by how many there are at most
 SMALLEST = 1.8
 HOW_OFTEN_WRONG = (
-    "About 1 history in 140 without a change ever shows such a point; with correlated noise, up to 1 in 7 does."
+    "About 1 history in 140 without a change ever shows a change point; with correlated noise, up to 1 in 7 does."
 )
 _ID = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)\d\dZ-([0-9a-f]{7})[0-9a-f]{5}-", re.ASCII)
 
@@ -106,14 +107,14 @@ def when_of(entry_id: str) -> tuple[str, str]:
     return f"{year}-{month}-{day} {hour}:{minute}", commit
 
 
-def thinned(values: Sequence[float | None], most: int = bounds.TREND_POINTS) -> list[int]:
+def thinned(values: Sequence[float | None]) -> list[int]:
     """Return the places of the values that are drawn: the first, the last, and of others the extremes of each bucket.
 
     A bucket without a value keeps its first place, so that the line has a gap there.
     """
-    if len(values) <= most:
+    if len(values) <= bounds.TREND_POINTS:
         return list(range(len(values)))
-    inner, buckets = len(values) - 2, (most - 2) // 2
+    inner, buckets = len(values) - 2, (bounds.TREND_POINTS - 2) // 2
     kept = [0]
     for bucket in range(buckets):
         start, stop = (1 + inner * end // buckets for end in (bucket, bucket + 1))
@@ -130,7 +131,7 @@ def chart_of(trend: Trend) -> Chart | None:
         return None
     lines = [("limit", *limit) for limit in trend.limits] + ([("level", *trend.level)] if trend.level else [])
     lines = [line for line in lines if _is_drawn(line[2])]
-    low, high = _range(known, [value for _, _, value in lines])
+    low, high = _range(known, [value for _, _, value in lines], trend.scale)
     last = len(values) - 1
 
     def x_of(place: int) -> float:
@@ -170,14 +171,16 @@ def _share(part: float) -> str:
     return f"{part * 100:.2f}%"
 
 
-def _range(known: Sequence[float], lines: Sequence[float]) -> tuple[float, float]:
-    """Return the ends of the axis: the values, lines that are near, and some space."""
+def _range(known: Sequence[float], lines: Sequence[float], scale: Scale) -> tuple[float, float]:
+    """Return the ends of the axis: the values, lines that are near, and some space, but little beyond the scale."""
     low, high = min(known), max(known)
     wide = max(high - low, FLAT)
     near = [line for line in lines if low - FAR * wide <= line <= high + FAR * wide]
     low, high = min(low, *near, high), max(high, *near, low)
-    space = max(0.06 * (high - low), (FLAT - (high - low)) / 2)
-    return low - space, high + space
+    space = max(SPACE * (high - low), (FLAT - (high - low)) / 2)
+    return max(low - space, min(low, scale.low) - SPACE * space), min(
+        high + space, max(high, scale.high) + SPACE * space
+    )
 
 
 def _ticks(low: float, high: float, scale: Scale) -> Iterator[tuple[float, str]]:
@@ -226,7 +229,8 @@ def limit_lines(
     elif kind in {"level_drop", "level_rise"} and level is not None:
         allowed = limit * abs(level - scale.zero) if relative else limit
         worst = level - allowed if kind == "level_drop" else level + allowed
-        yield f"limit of {written(limit, relative=relative)} from the best level", worst
+        way = "below" if kind == "level_drop" else "above"
+        yield f"limit {fixed(worst, DIGITS)} ({written(limit, relative=relative)} {way} the best level)", worst
 
 
 def worse(better: Direction, before: float, after: float) -> bool:
@@ -266,7 +270,7 @@ def _trend_of(report: Report, key: str, metric: MetricHistory, failed: frozenset
         points.append(
             Point(
                 value=metric.now,
-                when=clipped(report.created_at, 16).replace("T", " "),
+                when=visible(report.created_at[: len("2026-11-21T20:30")]).replace("T", " "),
                 commit=commit,
                 state=f"this run, {report.verdict}",
                 passed=report.verdict == "pass",
