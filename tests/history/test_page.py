@@ -8,7 +8,6 @@ import pytest
 from msgspec.structs import replace
 
 from ragcontract.history.entry import EntryGate, NewEntry, encode
-from ragcontract.report.html.trend import thinned
 from tests.browser import Browser
 from tests.builders import golden, write_jsonl
 from tests.history.entries import RUN
@@ -274,13 +273,19 @@ def test_the_queries_that_failed_most_often_come_first() -> None:
 
 
 def test_a_chart_of_many_runs_keeps_the_extremes_and_the_ends() -> None:
-    values = [0.5 + 0.001 * (place % 7) for place in range(10_000)]
-    values[5_001], values[7_777] = 0.1, 0.9
-    kept = thinned([None if 2_000 <= place < 3_000 else value for place, value in enumerate(values)])
-    assert len(kept) <= 500
-    assert kept == sorted(set(kept))
-    assert {0, 5_001, 7_777, 9_999} <= set(kept)
-    assert sum(2_000 <= place < 3_000 for place in kept) > 10  # which are drawn as a gap
+    without_contract()
+    means = {0: 0.6, 1_001: 0.1, 1_500: 0.9, 1_999: 0.7}
+    gap = range(400, 600)
+    page = page_of(
+        run_at(number, None, mean=None if number in gap else means.get(number, 0.5), hours=1) for number in range(2_000)
+    )
+    table = page.text.partition("values as a table")[2].partition("The last 200 runs")[0]
+    rows = re.findall(r"[\d-]{10} [\d:]{5} ([0-9a-f]{7}) (0\.\d00) pass", table)
+    assert len(rows) <= 500
+    assert {(short(number), f"{mean:.3f}") for number, mean in means.items()} <= set(rows)
+    assert (rows[0][0], rows[-1][0]) == (short(1_999), short(0))
+    line = next(attrs["d"] or "" for tag, attrs in page.elements if tag == "path")
+    assert line.count("M") == 2
 
 
 def test_ten_thousand_runs_are_a_page_of_less_than_two_megabytes() -> None:
