@@ -280,7 +280,7 @@ def runs_on_page(
 def wanted_keys(limited: Iterable[str], known: Mapping[str, object], k: int) -> list[str]:
     """Return the metrics that are shown: those with limits, and MRR and Recall at the largest cut-off."""
     keys = dict.fromkeys([*limited, f"mrr_at_{k}", f"recall_at_{k}"])
-    return [key for key in keys if key in known][: bounds.TREND_CHARTS]
+    return [key for key in keys if key in known][: bounds.PAGE_CHARTS]
 
 
 def rescored(entries: ContractEntries, branch: str | None, last: int, today: Today, progress: Progress) -> ContractRuns:

@@ -21,9 +21,7 @@ from ragcontract.evaluation.past import PastRun
 from ragcontract.history.contract_entries import UNNAMED
 from ragcontract.history.entry import SHORT_COMMIT
 from ragcontract.history.series import ContractRuns, QueryValues, RecordedRun
-from ragcontract.report.html.elements import shown
-from ragcontract.report.html.page import rendered
-from ragcontract.report.html.trend import (
+from ragcontract.report.html.charts import (
     DIGITS,
     HOW_OFTEN_WRONG,
     Chart,
@@ -34,6 +32,8 @@ from ragcontract.report.html.trend import (
     when_of,
     worse,
 )
+from ragcontract.report.html.elements import shown
+from ragcontract.report.html.page import rendered
 from ragcontract.statistics.change_points import LEAST_RUNS, LEAST_RUNS_A_SIDE, ChangePoint, best_split, change_points
 from ragcontract.statistics.levels import level, mean
 
@@ -141,12 +141,12 @@ def section_of(of: ContractRuns) -> Section:
     tested = max((len(series.known) for series in of.series.values()), default=0)
     labels = {key: series.metric.label for key, series in of.series.items()}
     means = {
-        key: {run.id: fixed(value, DIGITS) for run, value in series.known[-bounds.TREND_ROWS :]}
+        key: {run.id: fixed(value, DIGITS) for run, value in series.known[-bounds.PAGE_ROWS :]}
         for key, series in of.series.items()
     }
     rows = [
         Row(run=run, results=results.get(run.id, ""), means=[means[key].get(run.id, "-") for key in labels])
-        for run in of.runs[::-1][: bounds.TREND_ROWS]
+        for run in of.runs[::-1][: bounds.PAGE_ROWS]
     ]
     return Section(
         title=shown(of.contract or UNNAMED, bounds.HTML_NAME),
@@ -186,8 +186,8 @@ def _basis(of: ContractRuns) -> str:
 def _notes(of: ContractRuns) -> Iterator[str]:
     if dirty := sum(run.dirty for run in of.runs):
         yield f"{count(dirty, 'run')} of a dirty working tree, only in the table of runs."
-    if len(of.runs) > bounds.TREND_RUNS:
-        yield f"Before the last {bounds.TREND_RUNS} runs, change points are searched in the means of several runs."
+    if len(of.runs) > bounds.PAGE_SEARCHED:
+        yield f"Before the last {bounds.PAGE_SEARCHED} runs, change points are searched in the means of several runs."
 
 
 def _stands(metric: MetricChange, current: Mapping[str, float]) -> bool:
@@ -237,22 +237,22 @@ def _changes(of: ContractRuns, results: Mapping[str, str]) -> Iterator[Changed]:
                     was=fixed(was, DIGITS),
                     now=fixed(now, DIGITS),
                 )
-                for place, was, now in moved[: bounds.TREND_QUERIES]
+                for place, was, now in moved[: bounds.PAGE_QUERIES]
             ],
-            further=max(len(moved) - bounds.TREND_QUERIES, 0),
+            further=max(len(moved) - bounds.PAGE_QUERIES, 0),
         )
 
 
 def points_of(values: Sequence[float]) -> list[ChangePoint]:
     """Return the change points of a series of any length.
 
-    The time that they take grows with the number of runs. So in runs before the last ``bounds.TREND_RUNS``, they are
+    The time that they take grows with the number of runs. So in runs before the last ``bounds.PAGE_SEARCHED``, they are
     searched in the means of stretches of runs first, and then within the stretches around each.
     """
-    newest = len(values) - bounds.TREND_RUNS
+    newest = len(values) - bounds.PAGE_SEARCHED
     if newest <= 0:
         return list(change_points(values))
-    size = -(-len(values) // bounds.TREND_RUNS)
+    size = -(-len(values) // bounds.PAGE_SEARCHED)
     stretches = [mean(values[start : start + size]) for start in range(0, len(values), size)]
     points = change_points(stretches)
     edges = [0, *(point.position for point in points), len(stretches)]
@@ -318,7 +318,7 @@ def _failed(runs: Sequence[RecordedRun]) -> Iterator[FailedQuery]:
         failed.update(run.failed)
         last |= dict.fromkeys(run.failed, run)
     order = sorted(failed, key=lambda query: (failed[query], last[query].id), reverse=True)
-    for query in order[: bounds.TREND_FAILED]:
+    for query in order[: bounds.PAGE_FAILED]:
         yield FailedQuery(id=query, failed=failed[query], of=len(runs), last=last[query])
 
 

@@ -194,13 +194,13 @@ def moved_queries(lab: Lab, number: int) -> bool:
 
 
 CASES: Cases = {
-    "TREND_POINTS": Case(points, small=20),
-    "TREND_CHARTS": Case(charts),
-    "TREND_CONTRACTS": Case(contracts, small=4),
-    "TREND_RUNS": Case(searched, small=20),
-    "TREND_ROWS": Case(listed_runs, small=20),
-    "TREND_FAILED": Case(failed_queries),
-    "TREND_QUERIES": Case(moved_queries),
+    "PAGE_POINTS": Case(points, small=20),
+    "PAGE_CHARTS": Case(charts),
+    "PAGE_CONTRACTS": Case(contracts, small=4),
+    "PAGE_SEARCHED": Case(searched, small=20),
+    "PAGE_ROWS": Case(listed_runs, small=20),
+    "PAGE_FAILED": Case(failed_queries),
+    "PAGE_QUERIES": Case(moved_queries),
     "ENTRY": Case(an_entry),
     "ENTRIES_AT_ONCE": Case(lambda lab, number: reading_calls(lab, number) == 3),
     "MONTHS_AT_ONCE": Case(lambda lab, number: reading_calls(lab, number, hours=24 * 31) == 3, small=5),

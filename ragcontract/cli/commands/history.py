@@ -176,7 +176,7 @@ def page(
     if today and len(every) > 1:
         raise click.UsageError("--golden and --config are those of one contract; name it with --contract")
     refuse_outputs({"out": out}, inputs.all, pages={"out"})
-    every, further = every[: bounds.TREND_CONTRACTS], every[bounds.TREND_CONTRACTS :]
+    every, further = every[: bounds.PAGE_CONTRACTS], every[bounds.PAGE_CONTRACTS :]
     sections = []
     for entries in every:
         of_branch = entries.branch(branch)

@@ -16,7 +16,7 @@ from ragcontract.report import comparison
 from ragcontract.report.comparison import ComparedMetric, RunComparison, RunMean
 from ragcontract.report.formats import Reported
 from ragcontract.report.headline import VERDICTS, headline, subject
-from ragcontract.report.html import elements, query_rows, trend
+from ragcontract.report.html import charts, elements, query_rows
 from ragcontract.report.html.elements import FORM, PACKAGE, environment, phrase, shown
 from ragcontract.report.limit_text import could_hide, digits_of, tested_together
 from ragcontract.report.metric_table import main_metric, table_rows
@@ -38,7 +38,7 @@ def render(report: Report, passages: query_rows.Passages = NO_PASSAGES) -> bytes
     script = "\n".join(map(asset, SCRIPTS))
     blocks = list(metrics(report, FORM, bounds.HTML_CARDS))
     legend = LEGEND + (COMPARED if report.inputs.baseline else "")
-    trends = trend.charts_of(report)
+    trends = charts.charts_of(report)
     has_bars = any(elements.bar_of(row) for row in table_rows(report))
     return rendered(
         "page.html",
@@ -70,9 +70,9 @@ def render(report: Report, passages: query_rows.Passages = NO_PASSAGES) -> bytes
         rows=query_rows,
         line_of=line_of,
         trends=trends,
-        trends_title=trend.title_of(report),
+        trends_title=charts.title_of(report),
         has_changes=any(chart.changes for chart in trends),
-        wrong=trend.HOW_OFTEN_WRONG,
+        wrong=charts.HOW_OFTEN_WRONG,
     )
 
 

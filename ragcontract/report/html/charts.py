@@ -112,9 +112,9 @@ def thinned(values: Sequence[float | None]) -> list[int]:
 
     A bucket without a value keeps its first place, so that the line has a gap there.
     """
-    if len(values) <= bounds.TREND_POINTS:
+    if len(values) <= bounds.PAGE_POINTS:
         return list(range(len(values)))
-    inner, buckets = len(values) - 2, (bounds.TREND_POINTS - 2) // 2
+    inner, buckets = len(values) - 2, (bounds.PAGE_POINTS - 2) // 2
     kept = [0]
     for bucket in range(buckets):
         start, stop = (1 + inner * end // buckets for end in (bucket, bucket + 1))
