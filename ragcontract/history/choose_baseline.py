@@ -21,6 +21,7 @@ from ragcontract.runs.baseline_file import BaselineFile, StoredEvent, StoredHead
 LAST_PASS, LAST = "last-pass", "last"
 NAMES = f"{entry_ref(LAST_PASS)}, {entry_ref(LAST)}, a commit of at least {SHORT_COMMIT} digits, or the id of an entry"
 START_OF_ROW = b'{"id":'  # of a result set
+NOT_OURS = "is not one of rag-contract; delete it from the store"
 
 
 class NoEntryFitsError(InputError):
@@ -149,6 +150,13 @@ def _shown(entry: Entry) -> str:
 
 def document_of(store: ResultSets, entry: Entry) -> bytes:
     """Return the ``baseline.json`` that an entry's run would make; raises :class:`InputError` without its results."""
+    lines = lines_of(store, entry)
+    head = BaselineFile(**{name: getattr(entry.head, name) for name in StoredHead.__struct_fields__}, queries=[])
+    return b"".join(document(head, {"queries": map(msgspec.Raw, lines)}))
+
+
+def lines_of(store: ResultSets, entry: Entry) -> list[bytes]:
+    """Return the queries of an entry's result set, encoded; raises :class:`InputError` if it has none."""
     path = entry_ref(entry.id)
     if entry.results is None:
         raise InputError(
@@ -161,8 +169,7 @@ def document_of(store: ResultSets, entry: Entry) -> bytes:
     if data is None:
         deleted = "its result set was deleted, probably by `rag-contract history prune`"
         raise InputError([f"{path}: {deleted}; name another entry, such as history:last"])
-    head = BaselineFile(**{name: getattr(entry.head, name) for name in StoredHead.__struct_fields__}, queries=[])
     lines = [*filter(None, data.split(b"\n"))]
     if not all(line.startswith(START_OF_ROW) for line in lines):  # a row for each byte would take all memory
-        raise InputError([f"{path}: its result set is not one of rag-contract; delete it from the store"])
-    return b"".join(document(head, {"queries": map(msgspec.Raw, lines)}))
+        raise InputError([f"{path}: its result set {NOT_OURS}"])
+    return lines

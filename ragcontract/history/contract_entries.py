@@ -39,6 +39,13 @@ def entries_of(store: Store, contract: str | None) -> "ContractEntries":
     return ContractEntries(store, folders[0])
 
 
+def entries_of_all(store: Store, contract: str | None) -> "list[ContractEntries]":
+    """Return the entries of a contract, or of each in a store if none is named; raises InputError if it has none."""
+    if contract is not None or len(folders := store.contracts()) <= 1:
+        return [entries_of(store, contract)]
+    return [ContractEntries(store, folder) for folder in folders]
+
+
 class ContractEntries:
     """Reads the entries of a contract, newest first, each workflow run once.
 

@@ -6,12 +6,14 @@ runs of a series are compared over the queries that each of them has.
 """
 
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice, takewhile
 from math import fsum, isnan, nan
+from sys import intern
 from typing import TypeAlias
 
+import msgspec
 from msgspec import Struct
 
 from ragcontract.contract.config import HistoryLimits
@@ -19,19 +21,24 @@ from ragcontract.contract.config_file import ConfigFile
 from ragcontract.contract.resolve import Contract
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
+from ragcontract.core.ids import as_id
 from ragcontract.core.metric import Metric, Scale
 from ragcontract.core.numbers import count, percent
+from ragcontract.core.run import RunRow, SourceFile
 from ragcontract.core.safe_text import shorten
 from ragcontract.decision.contract_changes import past_contract
 from ragcontract.evaluation.past import PastRun, PastSeries, Series
 from ragcontract.evaluation.plan import Plan
 from ragcontract.evaluation.side import Side
-from ragcontract.evaluation.source import Local
-from ragcontract.history.choose_baseline import Chosen, EntryRows, document_of
+from ragcontract.evaluation.source import Local, entry_ref
+from ragcontract.files.json_lines import UNDECODABLE
+from ragcontract.files.problems import FileRead, Problem
+from ragcontract.history.choose_baseline import NOT_OURS, lines_of
 from ragcontract.history.contract_entries import ContractEntries
 from ragcontract.history.entry import Entry
 from ragcontract.history.interface import ResultSets
 from ragcontract.history.trend import scores_alike
+from ragcontract.runs.baseline_file import FORMAT_VERSION, ComparedQuery, MeasuredQuery, StoredBatch, StoredEvent
 
 LEAST_SHARED = 0.8  # of today's queries; a run that has fewer with the same question is left out
 
@@ -51,10 +58,55 @@ class RecordedRun(PastRun, frozen=True, kw_only=True):
     state: str  # the verdict, and why a pass does not count
     run_url: str | None
     failed: tuple[str, ...]  # the first queries that failed
+    broken: int  # how many queries are broken
+    dirty: bool
     retrieval: str
     means: Mapping[str, float | None]  # as they were recorded
     is_todays: bool = False  # whether its golden files and settings are today's
     queries: QueryValues | None = None  # None without a result set
+
+
+def recorded(
+    entry: Entry, keys: Iterable[str], *, is_todays: bool = False, queries: QueryValues | None = None
+) -> RecordedRun:
+    """Return what is kept of an entry: of its metrics, those with these ``keys``."""
+    return RecordedRun(
+        id=entry.id,
+        commit=entry.source.commit,
+        created_at=entry.created_at,
+        verdict=entry.verdict,
+        state=entry.state,
+        run_url=entry.source.run_url,
+        failed=tuple(map(intern, entry.failed)),
+        broken=entry.broken.queries,
+        dirty=entry.source.dirty,
+        retrieval=entry.retrieval,
+        means={key: entry.metrics[key].value for key in keys if key in entry.metrics},
+        is_todays=is_todays,
+        queries=queries,
+    )
+
+
+class ResultRows(Struct, frozen=True, kw_only=True):
+    """The run of an entry, read as a stored baseline from the lines of its result set, which saves half of the time."""
+
+    entry: Entry
+    lines: Sequence[bytes]
+
+    def events(self, rows: type[RunRow], *, with_metrics: bool = False) -> Iterator[StoredEvent]:  # noqa: ARG002
+        path = entry_ref(self.entry.id)
+        yield FileRead(SourceFile(path=path, sha256=""))
+        decode = msgspec.json.Decoder(MeasuredQuery if with_metrics else ComparedQuery).decode
+        try:
+            queries = list(map(decode, self.lines))
+        except UNDECODABLE:
+            queries = []
+        ids = {as_id(query.id) for query in queries}
+        if not len(ids) == len(queries) == len(self.lines) or self.entry.head.format_version != FORMAT_VERSION:
+            yield Problem(path, f"its result set {NOT_OURS}")
+            return
+        yield self.entry.head
+        yield StoredBatch(queries)
 
 
 class Rescoring:
@@ -66,7 +118,7 @@ class Rescoring:
         self._without_results: list[str] = []  # why a result set cannot be used
         self._few = 0  # runs that share too few queries
         self._contract = past_contract(config_file)
-        self._plan = plan
+        self._plan, self._plan_before = plan, plan.for_baseline()
         self._metrics = {
             metric.key: metric for family in plan.every_family for metric in family.metrics if metric.key in keys
         }
@@ -75,23 +127,10 @@ class Rescoring:
 
     def run_of(self, entry: Entry) -> RecordedRun:
         """Return what is kept of an entry, with its values under today's contract."""
-        return RecordedRun(
-            id=entry.id,
-            commit=entry.source.commit,
-            created_at=entry.created_at,
-            verdict=entry.verdict,
-            state=entry.state,
-            run_url=entry.source.run_url,
-            failed=tuple(entry.failed),
-            retrieval=entry.retrieval,
-            means={
-                key: entry.metrics[key].value
-                for key, metric in self._metrics.items()
-                if key in entry.metrics and entry.head.fingerprints.get(key, "") == metric.fingerprint
-            },
-            is_todays=self._is_todays(entry),
-            queries=self._queries(entry),
-        )
+        same = [
+            key for key, metric in self._metrics.items() if entry.head.fingerprints.get(key, "") == metric.fingerprint
+        ]
+        return recorded(entry, same, is_todays=self._is_todays(entry), queries=self._queries(entry))
 
     def _is_todays(self, entry: Entry) -> bool:
         has_golden = entry.head.has_golden(self._plan.golden_files, self._plan.relevance_level)
@@ -108,8 +147,8 @@ class Rescoring:
 
     def _computed(self, entry: Entry) -> QueryValues | None:
         try:
-            chosen = Chosen(entry=entry, named=entry.id, document=document_of(self._store, entry))
-            side = Local(EntryRows(chosen=chosen)).evaluate(self._plan.for_baseline())
+            rows = ResultRows(entry=entry, lines=lines_of(self._store, entry))
+            side = Local(rows).evaluate(self._plan_before)
             side.problems.raise_if_any()
         except InputError as error:  # its result set was deleted or changed, or has been written by hand
             self._without_results += error.problems

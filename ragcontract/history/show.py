@@ -21,9 +21,8 @@ from ragcontract.decision.gate_report import KINDS
 from ragcontract.files.json_lines import UNDECODABLE
 from ragcontract.history.entry import Entry, EntryGate, short_commit
 from ragcontract.history.interface import ChangedResultsError, Store, read_results
-from ragcontract.history.trend import scores_alike
+from ragcontract.history.trend import is_alike, mean_of
 from ragcontract.report.blocks import Block, Items, Note, Parts, Table, Text, between
-from ragcontract.runs.baseline_contract import PastContract
 from ragcontract.statistics.change_points import change_points
 from ragcontract.statistics.levels import sigma, since_when
 from ragcontract.statistics.suggested_limits import round_up
@@ -109,11 +108,7 @@ def _recorded(entries: Sequence[Entry], key: str) -> list[tuple[Entry, float]]:
     return [
         (entry, value)
         for entry in reversed(entries)
-        if entry.head.golden_sha256 == newest.golden_sha256
-        and scores_alike(entry.head.contract, newest.contract or PastContract())
-        and entry.head.fingerprints.get(key) == newest.fingerprints.get(key)
-        and not entry.source.dirty
-        and (value := _value(entry, key)) is not None
+        if is_alike(entry, newest) and (value := mean_of(entry, key, newest.fingerprints.get(key))) is not None
     ]
 
 

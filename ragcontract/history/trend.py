@@ -17,6 +17,7 @@ from ragcontract.report.baseline import fingerprints_of
 from ragcontract.report.history_report import ChangePointReport, LevelReport, MetricHistory
 from ragcontract.report.record import Report
 from ragcontract.runs.baseline_contract import PastContract
+from ragcontract.runs.baseline_file import StoredHead
 from ragcontract.statistics.change_points import change_points
 from ragcontract.statistics.levels import level, sigma
 
@@ -94,9 +95,16 @@ def comparable(newest: Sequence[Entry], outcome: Outcome) -> list[Entry]:
     return runs[: bounds.TREND_RUNS][::-1]
 
 
-def scores_alike(before: PastContract | None, today: PastContract) -> bool:
+def scores_alike(before: PastContract | None, today: PastContract | None) -> bool:
     """Return whether means under two configurations can be compared, as far as their settings decide it."""
-    return before is not None and all(before.settings.get(key) == today.settings.get(key) for key in SCORING)
+    was, now = ((contract or PastContract()).settings for contract in (before, today))
+    return all(was.get(key) == now.get(key) for key in SCORING)
+
+
+def is_alike(entry: Entry, head: StoredHead) -> bool:
+    """Return whether an entry has the golden queries and the settings of another's head, and is of a clean tree."""
+    has_settings = scores_alike(entry.head.contract, head.contract)
+    return entry.head.golden_sha256 == head.golden_sha256 and has_settings and not entry.source.dirty
 
 
 def past_metrics(past: PastSeries, outcome: Outcome) -> dict[str, MetricHistory]:
@@ -113,14 +121,14 @@ def recorded_metrics(runs: Sequence[Entry], outcome: Outcome) -> dict[str, Metri
     report, prints = outcome.report, fingerprints_of(outcome.evaluation) if runs else {}
     metrics: dict[str, MetricHistory] = {}
     for key in limited_metrics(report):
-        values = [_value(entry, key, prints.get(key)) for entry in runs]
+        values = [mean_of(entry, key, prints.get(key)) for entry in runs]
         if any(value is not None for value in values):
             metric = report.metrics[key]
             metrics[key] = metric_history(runs, values, metric.current, metric.better)
     return metrics
 
 
-def _value(entry: Entry, key: str, fingerprint: str | None) -> float | None:
+def mean_of(entry: Entry, key: str, fingerprint: str | None) -> float | None:
     """Return the recorded mean; None without one, or if the metric was computed in another way than today."""
     same = entry.head.fingerprints.get(key) == fingerprint
     return entry.metrics[key].value if same and key in entry.metrics else None

@@ -4,6 +4,7 @@ import json
 import math
 import os
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,10 @@ from tests.github.relayed import everything
 from tests.github.standin import Fault
 from tests.history.entries import RUN, new_entry, runs
 from tests.history.jobs_at_once import BRANCH, Job
+from tests.history.trends import contract, ids_of, runs_of, stored
 from tests.needs import require
 from tests.process import rag_contract
+from tests.report.html.parsed import Parsed
 
 
 def an_entry(_: Lab, size: int) -> bool:
@@ -193,7 +196,60 @@ def shown_runs(_: Lab, number: int) -> bool:
     return f"last {number} runs: " in render(msgspec.convert(with_trend(number), Report))
 
 
+def page(entries: Sequence[NewEntry], lab: Lab, *options: str) -> Parsed:
+    """Return history.html of these entries, without golden files."""
+    stored(lab.folder, entries)
+    ended = rag_contract("history", "page", "--history", "history", *options)
+    assert ended.code == 0, ended
+    return Parsed(Path("history.html").read_bytes())
+
+
+def points(lab: Lab, number: int) -> bool:
+    drawn = [tag for tag, _ in page(runs_of(number, losses={}), lab).elements].count("circle")
+    assert drawn <= number
+    return drawn == number
+
+
+def charts(lab: Lab, number: int) -> bool:
+    new = runs_of(1, losses={})[0]
+    metrics = {f"m{count}": replace(new.entry.metrics["mrr_at_5"], label=f"M{count}") for count in range(number)}
+    entry = replace(new.entry, metrics=metrics)
+    elements = page([NewEntry(entry=entry, content=encode(entry))], lab).elements
+    return sum(attrs.get("role") == "img" for _, attrs in elements) == number
+
+
+def contracts(lab: Lab, number: int) -> bool:
+    entries = [new for count in range(number) for new in runs_of(1, losses={}, contract=f"c{count:02}")]
+    return f"History of {number} contracts" in page(entries, lab).text
+
+
+def searched_on_page(lab: Lab, number: int) -> bool:
+    return "are searched in the means of several runs" not in page(runs_of(number, losses={}), lab).text
+
+
+def listed_runs(lab: Lab, number: int) -> bool:
+    return f"The last {number} runs" in page(runs_of(number, losses={}), lab).text
+
+
+def failed_queries(lab: Lab, number: int) -> bool:
+    text = page(runs_of(2, losses={1: ids_of(number)}, queries=number), lab).text
+    return text.partition("Last failed at")[2].count("1 of 2") == number
+
+
+def moved_queries(lab: Lab, number: int) -> bool:
+    contract(lab.folder, queries=number)
+    text = page(runs_of(12, losses={6: ids_of(number)}, queries=number), lab).text
+    return "more quer" not in text.partition("Ranked differently")[2]
+
+
 CASES: Cases = {
+    "PAGE_POINTS": Case(points, small=20),
+    "PAGE_CHARTS": Case(charts),
+    "PAGE_CONTRACTS": Case(contracts, small=4),
+    "PAGE_SEARCHED": Case(searched_on_page, small=20),
+    "PAGE_ROWS": Case(listed_runs, small=20),
+    "PAGE_FAILED": Case(failed_queries),
+    "PAGE_QUERIES": Case(moved_queries),
     "ENTRY": Case(an_entry),
     "ENTRIES_AT_ONCE": Case(lambda lab, number: reading_calls(lab, number) == 3),
     "MONTHS_AT_ONCE": Case(lambda lab, number: reading_calls(lab, number, hours=24 * 31) == 3, small=5),

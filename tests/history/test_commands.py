@@ -435,6 +435,7 @@ def test_help_names_all_commands() -> None:
         "add",
         "copy",
         "gate",
+        "page",
         "prune",
         "show",
     ]

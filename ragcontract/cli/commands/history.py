@@ -7,28 +7,35 @@ from pathlib import Path
 
 import click
 import msgspec
+from msgspec.structs import replace
 
-from ragcontract.cli.commands.check import load_plugins
-from ragcontract.cli.console import say, say_json, warn
+from ragcontract import pipeline
+from ragcontract.cli.commands.check import load_plugins, open_page
+from ragcontract.cli.console import progress_of, say, say_json, warn
 from ragcontract.cli.history_options import branch_option, contract_option, history_option
-from ragcontract.cli.options import clock, refuse_outputs
+from ragcontract.cli.options import clock, find_files, lacks_contract, out_option, refuse_outputs, takes
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError, OutputError
 from ragcontract.core.numbers import count
 from ragcontract.core.safe_text import visible
+from ragcontract.decision.evaluated import judged, plan_of
+from ragcontract.evaluation.source import Inputs
 from ragcontract.files.git import commit_named
+from ragcontract.files.paths import existing_files
 from ragcontract.files.writing import goes_to_stdout, is_device, write_files
 from ragcontract.github.context import GitHubError
 from ragcontract.history.choose_baseline import document_of, entry_named
 from ragcontract.history.commit_state import CommitState, commit_state
-from ragcontract.history.contract_entries import UNNAMED, contract_in_message, entries_of
+from ragcontract.history.contract_entries import UNNAMED, contract_in_message, entries_of, entries_of_all
 from ragcontract.history.copy_and_prune import copy, prune
 from ragcontract.history.entry import Entry, is_commit_start
 from ragcontract.history.entry_of_report import entry_of_report
 from ragcontract.history.folder import Folder
 from ragcontract.history.interface import Store
 from ragcontract.history.open_store import client_for, open_store, repository_here
+from ragcontract.history.page_runs import Today, runs_on_page
 from ragcontract.history.show import Listing, one_run, query_history, query_runs, runs, window_of
+from ragcontract.history.trend_page import render, section_of
 from ragcontract.report import terminal
 from ragcontract.report.blocks import Block
 
@@ -133,6 +140,74 @@ def show(
         )
     warn([*entries.warnings()])
     return ExitCode.PASS
+
+
+@command.command("page")
+@history_option
+@branch_option
+@contract_option
+@takes("golden", "config", "k")
+@click.option(
+    "--last",
+    type=click.IntRange(1, bounds.ENTRIES),
+    default=bounds.ENTRIES,
+    metavar="N",
+    help=f"How many runs. [all, at most {bounds.ENTRIES:,}]",
+)
+@out_option("--out", "history.html", "Where to write the page.")
+@click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
+def page(
+    *,
+    history: str | None,
+    branch: str | None,
+    contract: str | None,
+    inputs: Inputs,
+    last: int,
+    out: str,
+    opens: bool,
+) -> int:
+    """Write a page on whether metrics got worse, since which commit, and for which queries.
+
+    With golden files, all runs are scored again by them, so that new questions and labels do not count as changes.
+    Without any, and for several contracts, the page has the recorded means.
+    """
+    store = _store(history, exists=True, seconds=bounds.TIMEOUT)
+    every = entries_of_all(store, contract)
+    inputs, today = _today(inputs) if len(every) == 1 or inputs.golden or inputs.config else (inputs, None)
+    if today and len(every) > 1:
+        raise click.UsageError("--golden and --config are those of one contract; name it with --contract")
+    refuse_outputs({"out": out}, inputs.all, pages={"out"})
+    every, further = every[: bounds.PAGE_CONTRACTS], every[bounds.PAGE_CONTRACTS :]
+    sections = []
+    for entries in every:
+        of_branch = entries.branch(branch)
+        with progress_of(min(last, len([*entries.ids()]))) as progress:
+            runs_read = runs_on_page(entries, of_branch, last, today, progress)
+        warn([*entries.warnings()])
+        if runs_read.runs:
+            sections.append(section_of(runs_read))
+    if not sections:
+        raise InputError([f"{store.name}: has no entries for {contract_in_message(every[0].contract)}"])
+    if further:
+        warn([f"--contract names one of the {count(len(further), 'contract')} that are not on the page"])
+    write_files({out: [render(sections, clock())]})
+    if opens:
+        open_page(Path(out))
+    return ExitCode.PASS
+
+
+def _today(inputs: Inputs) -> tuple[Inputs, Today | None]:
+    """Return the inputs with default files, and the contract in them; None if no golden files are named or found."""
+    is_named = bool(inputs.golden or inputs.config)
+    if not is_named and lacks_contract():
+        return inputs, None
+    inputs = replace(find_files(inputs), awaits_baseline=True, baseline=None)
+    if not is_named and not existing_files(inputs.golden)[0]:
+        return inputs, None
+    loaded = pipeline.load(inputs)
+    loaded.problems.raise_if_any()
+    loaded, judge = judged(loaded, inputs, clock())
+    return inputs, Today(contract=loaded, plan=plan_of(loaded, inputs, judge))
 
 
 def _show_run(entry: Entry, store: Store, form: str, baseline_out: str | None) -> None:

@@ -16,7 +16,7 @@ from ragcontract.report import comparison
 from ragcontract.report.comparison import ComparedMetric, RunComparison, RunMean
 from ragcontract.report.formats import Reported
 from ragcontract.report.headline import VERDICTS, headline, subject
-from ragcontract.report.html import elements, query_rows
+from ragcontract.report.html import charts, elements, query_rows
 from ragcontract.report.html.elements import FORM, PACKAGE, environment, phrase, shown
 from ragcontract.report.limit_text import could_hide, digits_of, tested_together
 from ragcontract.report.metric_table import main_metric, table_rows
@@ -38,8 +38,9 @@ def render(report: Report, passages: query_rows.Passages = NO_PASSAGES) -> bytes
     script = "\n".join(map(asset, SCRIPTS))
     blocks = list(metrics(report, FORM, bounds.HTML_CARDS))
     legend = LEGEND + (COMPARED if report.inputs.baseline else "")
+    drawn = charts.charts_of(report)
     has_bars = any(elements.bar_of(row) for row in table_rows(report))
-    return _rendered(
+    return rendered(
         "page.html",
         script=script,
         data=query_rows.encode(report, passages),
@@ -68,12 +69,16 @@ def render(report: Report, passages: query_rows.Passages = NO_PASSAGES) -> bytes
         elements=elements,
         rows=query_rows,
         line_of=line_of,
+        trends=drawn,
+        trends_title=charts.title_of(report),
+        has_changes=any(chart.changes for chart in drawn),
+        wrong=charts.HOW_OFTEN_WRONG,
     )
 
 
 def render_error(report: ErrorReport) -> bytes:
     """Render the page for input that cannot be judged, as UTF-8."""
-    return _rendered(
+    return rendered(
         "error.html",
         title=_title(report, "could not be judged"),
         about=about(report),
@@ -84,7 +89,7 @@ def render_error(report: ErrorReport) -> bytes:
 
 def render_comparison(made: RunComparison) -> bytes:
     """Render a comparison of runs as UTF-8; its page has no script."""
-    return _rendered(
+    return rendered(
         "comparison.html",
         made=made,
         compared=comparison,
@@ -97,7 +102,7 @@ def render_comparison(made: RunComparison) -> bytes:
     )
 
 
-def _rendered(template: str, *, script: str = "", **view: object) -> bytes:
+def rendered(template: str, *, script: str = "", **view: object) -> bytes:
     """Render a template as UTF-8; it escapes all but the style, the script and the data of the script."""
     style = asset("page.css")
     page = environment().get_template(template)
