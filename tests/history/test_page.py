@@ -174,7 +174,7 @@ def test_golden_files_of_another_contract_are_not_used() -> None:
     write_jsonl(Path("golden.jsonl"), [golden("other", "doc")])
     page = page_of(runs_of(30, losses={21: IDS[:3]}))
     assert "The means are those that were recorded" in page.text
-    assert "left 30 recorded runs out of the trend that have fewer than 80% of today's 1 query" in page.text
+    assert "30 recorded runs share less than 80% of today's 1 query and are left out" in page.text
     assert f"Worse since {short(21)}" in answer(page)
 
 
@@ -414,7 +414,7 @@ def test_a_result_set_that_is_gone_or_wrong_is_a_gap_with_a_note() -> None:
     results[0].unlink()
     results[1].write_bytes(b"[]")
     page = page_of([])
-    assert "its result set was deleted" in page.text
-    assert "its result set was changed" in page.text
+    assert "2 result sets of recorded runs cannot be read: history:2026" in page.text
+    assert "its result set was changed; delete it from the store" in page.text
     line = next(attrs["d"] or "" for tag, attrs in page.elements if tag == "path")
     assert line.count("M") + line.count("L") == 7
