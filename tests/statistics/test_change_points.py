@@ -218,6 +218,13 @@ def test_steps_are_not_taken_for_autocorrelation() -> None:
     assert positions(values) == [30, 60, 90]
 
 
+def test_a_short_series_is_noise_around_one_split() -> None:
+    values = steps(3, (0, 8), (-6, 6), (0, 6))
+    split = best_split(values)
+    assert split is not None
+    assert noise_splits(values, split.position) == [split.position]
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_slow_drift_is_noise_around_one_split(seed: int) -> None:
     values = drift(seed, 0.6)
