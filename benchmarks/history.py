@@ -1,29 +1,47 @@
-"""How often limits on levels and change points cry wolf, and what change points find: `python -m benchmarks.history`.
+"""How often limits on levels and change points are wrong, and what is missed: `python -m benchmarks.history [FOLDER]`.
 
-Draws histories from models of noise and prints the tables of docs/history.md. The first has the share of checks that
-fail although nothing changed, by what the run is compared with and by the limit. The second has the share of histories
-without a change in which a change point was ever shown while they grew, and the share of planted steps that are found.
-All is seeded. ``--histories`` is how many are drawn for a cell of the second table.
+Draws histories from models of noise and writes the tables of docs/background/history.md: the share of checks that fail
+although nothing changed, by what the run is compared with and by the limit; the share of histories without a change in
+which a change point was ever shown while they grew; and the share of planted steps that are found. With the folder of
+the Cranfield collection (`benchmarks/rebuilt_index.py`), also what is shown of an index that is rebuilt for each run.
+All is seeded.
 """
 
-import argparse
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from itertools import product
+from multiprocessing import Pool
+from pathlib import Path
 from random import Random
-from statistics import median
+from statistics import fmean, median, stdev
 
-from ragcontract.statistics.change_points import LEAST_RUNS, change_points
+from benchmarks import tables
+from benchmarks.rebuilt_index import Collection
+from ragcontract.statistics.change_points import ALPHA, LEAST_RUNS, change_points
 from ragcontract.statistics.levels import level
 
+PAGE = Path(__file__).parent.parent / "docs" / "background" / "history.md"
+HISTORIES = 1_000  # a cell
 WINDOW = 30
 CHECKS = 40  # times as many checks as histories: they cost little
 SIGMAS = (1, 2, 3, 4)
-ALPHAS = (0.01, 0.001)
+ALPHAS = (0.01, ALPHA)
 GROWN = 100  # runs
-BEFORE = 50  # runs before a planted step
 NEAR = 3  # runs; a step that is found so far from its place counts
 DIPS = 0.05  # how often a run has one
-STEPS = ((3.0, 5), (2.0, 10), (3.0, 10))  # standard deviations, runs after it
+# Levels in standard deviations, and how many runs each has.
+STEPS = {
+    f"{size}σ after {after} runs, {before} before": ((0, before), (-size, after))
+    for before in (80, 30)
+    for size, after in ((3, 5), (2, 10), (3, 10))
+} | {
+    "both of 3σ and 3σ, 30 runs each": ((0, 30), (-3, 30), (-6, 30)),
+    "both of 3σ and its repair, 30 runs each": ((0, 30), (-3, 30), (0, 30)),
+    "all of 3σ, 3σ and a repair, 30 runs each": ((0, 30), (-3, 30), (-6, 30), (-3, 30)),
+}
+SMALLER_AT = 60
+METRICS = ("MRR@5", "Recall@5")
+INDEXES = {"as it is": 1.0, "3 in 10 documents missing": 0.7, "half of the documents missing": 0.5}
 
 Series = list[float]
 Noise = Callable[[Random, int], Series]
@@ -101,54 +119,98 @@ def failing_checks(trials: int, seed: int = 1) -> dict[str, list[float]]:
     return {name: [count / trials for count in counts] for name, counts in failed.items()}
 
 
-def ever_shown(name: str, alpha: float, histories: int, seed: int = 2) -> float:
+def ever_shown(name: str, alpha: float, histories: int) -> float:
     """Return the share of histories without a change in which a point was ever shown while they grew."""
-    dice = Random(f"{seed} {name}")
+    dice = Random(f"2 {name}")
     grown = [NOISES[name](dice, GROWN) for _ in range(histories)]
     return share(any(shown(values[:runs], alpha) for runs in range(LEAST_RUNS, GROWN + 1)) for values in grown)
 
 
-def shown(values: Sequence[float], alpha: float) -> bool:
-    """Return whether a series has a change point."""
-    return bool(change_points(values, alpha=alpha))
+def shown(values: Sequence[float], alpha: float) -> list[int]:
+    """Return the positions of the change points."""
+    return [point.position for point in change_points(values, alpha=alpha)]
 
 
-def detected(size: float, after: int, alpha: float, histories: int, seed: int = 3) -> float:
-    """Return the share of planted steps that are found near their place, with independent noise."""
-    dice = Random(f"{seed} {size} {after}")
+def detected(name: str, alpha: float, histories: int) -> float:
+    """Return the share of histories in which all planted steps are found near their places, with independent noise."""
+    dice = Random(f"3 {name}")
+    centers = [center for center, runs in STEPS[name] for _ in range(runs)]
+    places = [run for run in range(1, len(centers)) if centers[run] != centers[run - 1]]
 
-    def is_near(values: Sequence[float]) -> bool:
-        return any(abs(point.position - BEFORE) <= NEAR for point in change_points(values, alpha=alpha))
+    def is_found(values: Sequence[float]) -> bool:
+        points = shown(values, alpha)
+        return all(any(abs(point - place) <= NEAR for point in points) for place in places)
 
-    return share(
-        is_near([dice.gauss(0, 1) - size * (run >= BEFORE) for run in range(BEFORE + after)]) for _ in range(histories)
-    )
+    return share(is_found([dice.gauss(center, 1) for center in centers]) for _ in range(histories))
 
 
 def share(truths: Iterable[bool]) -> float:
     """Return how many of them are true, from 0 to 1."""
-    counted = list(truths)
-    return sum(counted) / len(counted)
+    return fmean(truths)
 
 
-def main(argv: list[str]) -> int:
-    """Print both tables as Markdown."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.history", description=__doc__)
-    parser.add_argument("--histories", type=int, default=1_000)
-    histories = parser.parse_args(argv).histories
-    print("| compared with |", " | ".join(f"{limit}σ" for limit in SIGMAS), "|")
-    for name, shares in failing_checks(CHECKS * histories).items():
-        print(f"| {name} |", " | ".join(f"{100 * each:.1f} %" for each in shares), "|", flush=True)
-    print("\n| noise |", " | ".join(f"α = {alpha}" for alpha in ALPHAS), "|")
-    for name in NOISES:
-        cells = [ever_shown(name, alpha, histories) for alpha in ALPHAS]
-        print(f"| {name} |", " | ".join(f"{100 * each:.1f} %" for each in cells), "|", flush=True)
-    for size, after in STEPS:
-        cells = [detected(size, after, alpha, histories) for alpha in ALPHAS]
-        label = f"found: {size:g}σ after {after} runs"
-        print(f"| {label} |", " | ".join(f"{100 * each:.1f} %" for each in cells), "|", flush=True)
-    return 0
+def level_table(histories: int = HISTORIES) -> str:
+    """Return the first table."""
+    checks = CHECKS * histories
+    body = [[name, *(tables.share(each, 1) for each in row)] for name, row in failing_checks(checks).items()]
+    head = ("compared with", *(f"{limit}σ" for limit in SIGMAS))
+    return f"{tables.rows(head, body, 1)}\nEach number is the share of {checks:,} simulated checks that fail.\n"
+
+
+def alarm_table(histories: int = HISTORIES) -> str:
+    """Return the table of points that are shown without a change."""
+    return _by_alpha("noise", ever_shown, list(NOISES), histories)
+
+
+def step_table(histories: int = HISTORIES) -> str:
+    """Return the table of steps that are found."""
+    return _by_alpha("steps", detected, list(STEPS), histories)
+
+
+def _by_alpha(head: str, cell: Callable[[str, float, int], float], names: Sequence[str], histories: int) -> str:
+    """Return a table with a column for each of ``ALPHAS``."""
+    cases = [(name, alpha, histories) for name, alpha in product(names, ALPHAS)]
+    with Pool(2) as pool:
+        shares = iter(pool.starmap(cell, cases, chunksize=1) if histories == HISTORIES else [cell(*of) for of in cases])
+    body = [[name, *(tables.share(next(shares), 1) for _ in ALPHAS)] for name in names]
+    rows = tables.rows((head, *(f"α = {alpha}" for alpha in ALPHAS)), body, 1)
+    return f"{rows}\nEach number is from {histories:,} histories, {tables.precision(histories)} at most.\n"
+
+
+def rebuilt_table(folder: Path, grown: int = GROWN, smaller_at: int = SMALLER_AT) -> str:
+    """Return the table of an index that is rebuilt for each run, and is smaller from a run on."""
+    collection, body = Collection(folder), []
+    for name, kept in INDEXES.items():
+        dice = Random(4)
+        runs = [collection.run(dice, kept if run >= smaller_at else 1) for run in range(grown)]
+        for metric, columns in zip(METRICS, zip(*runs, strict=True), strict=True):
+            values = [fmean(column) for column in columns]
+            before, after = values[:smaller_at], values[smaller_at:]
+            drop = (fmean(before) - fmean(after)) / (stdev(before) or 1)
+            points = {runs: shown(values[:runs], ALPHA) for runs in range(LEAST_RUNS, grown + 1)}
+            first = next((runs for runs, places in points.items() if places), None)
+            body.append(
+                [
+                    name,
+                    metric,
+                    f"{fmean(before):.3f}",
+                    f"{drop:.1f}σ" if kept < 1 else "-",
+                    "never" if first is None else f"after run {first}",
+                    ", ".join(f"run {place + 1}" for place in points[grown]) or "none",
+                ]
+            )
+    head = ("index", "metric", "mean", "loss", "first shown", "change points at the end")
+    return f"{tables.rows(head, body, 6)}\nOf {grown} runs, run {smaller_at + 1} is the first with the smaller index.\n"
+
+
+def main(folders: Sequence[str]) -> None:
+    """Write the tables."""
+    tables.write("level-alarms", level_table(), PAGE)
+    tables.write("false-points", alarm_table(), PAGE)
+    tables.write("found-steps", step_table(), PAGE)
+    for folder in folders:
+        tables.write("rebuilt-history", rebuilt_table(Path(folder)), PAGE)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main(sys.argv[1:])

@@ -91,11 +91,13 @@ class Collection:
         asked = vectors({query.id: query.query for query in self.queries}, weights)
         self.asked = {name: similar(vector, postings) for name, vector in asked.items()}
 
-    def run(self, dice: Random) -> Columns:
-        """Build an index and return the values of its run."""
-        centroids = dice.sample(list(self.documents), LISTS)
+    def run(self, dice: Random, share: float = 1) -> Columns:
+        """Build an index, of the first ``share`` of the documents, and return the values of its run."""
+        indexed = list(self.documents)[: round(share * len(self.documents))]
+        centroids = dice.sample(indexed, LISTS)
         lists: dict[str, set[str]] = {one: set() for one in centroids}
-        for name, others in self.documents.items():
+        for name in indexed:
+            others = self.documents[name]
             lists[max(centroids, key=lambda one: others.get(one, 0.0))].add(name)
         score = Ranking([K]).score
         values = []

@@ -1,4 +1,4 @@
-"""Tables of docs/background/statistics.md that a command makes, each between two comments with its name."""
+"""Tables of a page, usually docs/background/statistics.md, that a command makes, between two comments with a name."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -38,11 +38,10 @@ def precision(trials: int, of: float = 0.5) -> str:
     return f"give or take {100 * 1.96 * sqrt(of * (1 - of) / trials):.1f}%"
 
 
-def write(name: str, text: str) -> None:
+def write(name: str, text: str, page: Path = PAGE) -> None:
     """Write a table into the page, and print it."""
-    page = PAGE.read_text(encoding="utf-8")
-    before, marker, rest = page.partition(begin(name))
+    before, marker, rest = page.read_text(encoding="utf-8").partition(begin(name))
     if not marker:
-        sys.exit(f"{PAGE.name} has no {begin(name).strip()}")
-    PAGE.write_text(before + marker + text + END + rest.partition(END)[2], encoding="utf-8")
+        sys.exit(f"{page.name} has no {begin(name).strip()}")
+    page.write_text(before + marker + text + END + rest.partition(END)[2], encoding="utf-8")
     print(text)

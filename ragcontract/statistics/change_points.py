@@ -21,15 +21,15 @@ from random import Random
 from msgspec import Struct
 
 from ragcontract.core.numbers import SAME
-from ragcontract.statistics.levels import checked, mean
+from ragcontract.statistics.levels import checked, mean, residuals
 
 ALPHA = 0.001  # the test is repeated after every run
 PERMUTATIONS = 1_999
 SEED = 19_740_930
 LEAST_RUNS, LEAST_RUNS_A_SIDE = 12, 3
-# The runs of a block, from which corrected autocorrelation of neighbours on; the largest that fits is taken.
-BLOCKS = ((0.35, 5), (0.1, 3))
-LEAST_BLOCKS = 8
+BLOCKS = ((0.35, 5), (0.1, 3))  # from which corrected autocorrelation of neighbours on, and the runs of a block
+LEAST_BLOCKS = 8  # fewer have too few orders, and a series that is shorter is not tested
+MOST_PARTS = 4  # into which a series is split to see its noise
 TIE = 1e-9  # relative; statistics that differ by rounding are equal
 
 
@@ -69,19 +69,24 @@ def best_split(values: Sequence[float]) -> Split | None:
 def permutation_p_value(
     values: Sequence[float], *, alpha: float = ALPHA, permutations: int = PERMUTATIONS, seed: int = SEED
 ) -> float | None:
-    """Return the p-value of the best split, or None if it is above ``alpha`` or there is nothing to split.
+    """Return the p-value of the best split, or None if it is above ``alpha`` or the series cannot be tested.
+
+    It cannot be if all values are the same, or if it has fewer than ``LEAST_BLOCKS`` of the blocks that its
+    autocorrelation needs.
 
     It is the share of random orders whose best split is at least as good, where the observed order counts as one of
     them (B. Phipson and G. K. Smyth, "Permutation P-values Should Never Be Zero", 2010). It stops as soon as the result
-    cannot be as low as ``alpha``, so a series without a change costs a few dozen orders. ``alpha`` of 1 always returns
-    a number. A series of n runs takes about 0.2 µs·n an order.
+    cannot be as low as ``alpha``, so a series without a change costs a few dozen orders. A series of n runs takes about
+    0.2 µs·n an order.
     """
     split = best_split(values)
     if split is None:
         return None
     series = list(values)
+    block = block_length(autocorrelation(series, noise_splits(series, split.position)))
+    if block > 1 and len(series) < block * LEAST_BLOCKS:
+        return None
     deviations, weights = _deviations(series), _weights(len(series))
-    block = block_length(autocorrelation(series, split.position), len(series))
     as_good = split.statistic * (1 - TIE)
     hits = 1
     for order in _orders(deviations, block, permutations, Random(seed)):  # noqa: S311
@@ -92,26 +97,41 @@ def permutation_p_value(
     return hits / (permutations + 1)
 
 
-def autocorrelation(values: Sequence[float], split: int) -> float:
+def noise_splits(series: Sequence[float], first: int) -> list[int]:
+    """Return the positions between which a series is taken for noise: its best split, the ``first``, or up to three.
+
+    Several steps would look like autocorrelation if only one were taken out. So the series is split further, where that
+    helps most, into ``MOST_PARTS`` at most, and never a part that has fewer than two times ``LEAST_RUNS``. These splits
+    count if they halve the squares that the first leaves: slow drift, which is noise, can hardly be split as well.
+    """
+    edges = [0, first, len(series)]
+    while len(edges) <= MOST_PARTS:
+        longer = [(start, series[start:stop]) for start, stop in pairwise(edges) if stop - start >= 2 * LEAST_RUNS]
+        splits = [(split.statistic, start + split.position) for start, part in longer if (split := best_split(part))]
+        if not splits:
+            break
+        edges = sorted([*edges, max(splits)[1]])
+    few, many = residuals(series, [first]), residuals(series, edges[1:-1])
+    return edges[1:-1] if 2 * fsum(map(mul, many, many)) <= fsum(map(mul, few, few)) else [first]
+
+
+def autocorrelation(values: Sequence[float], splits: Sequence[int]) -> float:
     """Return the correlation of neighbouring residuals, from -1 to 1, corrected for its bias; 0 if all are 0.
 
-    Residuals are the differences from the mean of their side of the ``split``, so that the change itself does not count
-    as correlation. The plain estimate from n values is about (1 + 3r)/n too low (M. G. Kendall, "Note on Bias in the
-    Estimation of Autocorrelation", Biometrika, 1954).
+    Residuals are the differences from the mean of their part between the ``splits``, so that changes do not count as
+    correlation. The plain estimate from n values around one mean is about (1 + 3r)/n too low (M. G. Kendall, "Note on
+    Bias in the Estimation of Autocorrelation", Biometrika, 1954), around the means of several parts that many times.
     """
-    sides = [side for side in (values[:split], values[split:]) if side]
-    residuals = [value - center for side in sides for center in [mean(side)] for value in side]
-    squares = fsum(map(mul, residuals, residuals))
-    if max(map(abs, residuals)) <= SAME:
+    around = residuals(values, splits)
+    if max(map(abs, around)) <= SAME:
         return 0.0
-    plain = fsum(map(mul, residuals, residuals[1:])) / squares
-    return min(plain + (1 + 3 * max(plain, 0.0)) / len(residuals), 1.0)
+    plain = fsum(map(mul, around, around[1:])) / fsum(map(mul, around, around))
+    return min(plain + (len(splits) + 1) * (1 + 3 * max(plain, 0.0)) / len(around), 1.0)
 
 
-def block_length(correlation: float, runs: int) -> int:
-    """Return how many consecutive runs stay together in a random order of a series of so many ``runs``."""
-    wanted = next((length for least, length in BLOCKS if correlation >= least), 1)
-    return max(1, min(wanted, runs // LEAST_BLOCKS))
+def block_length(correlation: float) -> int:
+    """Return how many consecutive runs stay together in a random order."""
+    return next((length for least, length in BLOCKS if correlation >= least), 1)
 
 
 def change_points(

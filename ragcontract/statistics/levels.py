@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 from itertools import pairwise
 from math import fsum, sqrt
+from operator import mul
 
 from msgspec import Struct
 
@@ -102,14 +103,18 @@ def sigma(values: Sequence[float], splits: Sequence[int] = ()) -> float | None:
     eighth with thirty. Equal values have a deviation of exactly 0. Raises ValueError if ``splits`` are not increasing
     positions inside the series.
     """
-    series = checked(values)
-    squares: list[float] = []
-    edges = [0, *splits, len(series)]
-    if splits and any(stop <= start for start, stop in pairwise(edges)):
+    around = residuals(checked(values), splits)
+    degrees = len(around) - len(splits) - 1
+    return sqrt(fsum(map(mul, around, around)) / degrees) if degrees >= LEVEL_RUNS - 1 else None
+
+
+def residuals(series: Sequence[float], splits: Sequence[int]) -> list[float]:
+    """Return how much each value differs from the mean of its part of the series.
+
+    Raises ValueError if ``splits`` are not increasing positions inside the series.
+    """
+    parts = list(pairwise([0, *splits, len(series)]))
+    if splits and any(stop <= start for start, stop in parts):
         raise ValueError(f"a series of {len(series)} runs cannot be split at {list(splits)}")
-    for start, stop in pairwise(edges):
-        if part := series[start:stop]:
-            center = mean(part)
-            squares += [(value - center) ** 2 for value in part]
-    degrees = len(series) - len(splits) - 1
-    return sqrt(fsum(squares) / degrees) if degrees >= LEVEL_RUNS - 1 else None
+    means = [mean(series[start:stop]) if stop else 0.0 for start, stop in parts]
+    return [value - center for (start, stop), center in zip(parts, means, strict=True) for value in series[start:stop]]

@@ -17,6 +17,7 @@ from ragcontract.statistics.change_points import (
     best_split,
     block_length,
     change_points,
+    noise_splits,
     permutation_p_value,
     steps_without_noise,
 )
@@ -76,7 +77,7 @@ def p_value_by_numpy(values: Sequence[float], orders: int) -> float:
 def test_the_p_value_is_that_of_an_independent_simulation(values: list[float]) -> None:
     split = best_split(values)
     assert split is not None
-    assert block_length(autocorrelation(values, split.position), len(values)) == 1
+    assert block_length(autocorrelation(values, noise_splits(values, split.position))) == 1
     theirs = p_value_by_numpy(values, 40_000)
     error = (theirs * (1 - theirs) / PERMUTATIONS) ** 0.5
     # Four standard errors, and the observed order, which counts as a hit.
@@ -177,31 +178,59 @@ def test_a_value_that_no_score_has_is_refused(bad: float) -> None:
             ask([0.5] * 20 + [bad])
 
 
-def test_autocorrelation_is_that_of_residuals_with_its_bias_added() -> None:
+@pytest.mark.parametrize("splits", [[30], [10, 30]])
+def test_autocorrelation_is_that_of_residuals_with_the_bias_of_each_mean_added(splits: list[int]) -> None:
     values = steps(7, (0, 30), (5, 20))
-    residuals = np.concatenate([np.asarray(side) - np.mean(side) for side in (values[:30], values[30:])])
+    parts = np.split(np.asarray(values), splits)
+    residuals = np.concatenate([part - np.mean(part) for part in parts])
     plain = (residuals[1:] * residuals[:-1]).sum() / (residuals**2).sum()
-    assert autocorrelation(values, 30) == pytest.approx(plain + (1 + 3 * max(plain, 0)) / 50)
-    assert autocorrelation([0.8] * 10 + [0.7] * 10, 10) == 0
+    assert autocorrelation(values, splits) == pytest.approx(plain + len(parts) * (1 + 3 * max(plain, 0)) / 50)
+    assert autocorrelation([0.8] * 10 + [0.7] * 10, [10]) == 0
 
 
-@pytest.mark.parametrize(
-    ("correlation", "runs", "length"),
-    [
-        (-0.5, 200, 1),
-        (0.09, 200, 1),
-        (0.1, 200, 3),
-        (0.34, 200, 3),
-        (0.35, 200, 5),
-        (0.9, 40, 5),
-        (0.9, 39, 4),
-        (0.9, 16, 2),
-        (0.9, 15, 1),
-        (0.9, 12, 1),
-    ],
-)
-def test_blocks_grow_with_the_correlation_and_are_at_most_an_eighth(correlation: float, runs: int, length: int) -> None:
-    assert block_length(correlation, runs) == length
+@pytest.mark.parametrize(("correlation", "length"), [(-0.5, 1), (0.09, 1), (0.1, 3), (0.34, 3), (0.35, 5), (0.9, 5)])
+def test_blocks_grow_with_the_correlation(correlation: float, length: int) -> None:
+    assert block_length(correlation) == length
+
+
+def test_a_series_with_fewer_than_eight_of_its_blocks_is_not_tested() -> None:
+    # Each run has the value of the one before in every pair, so the residuals are correlated.
+    long = [value for pair in steps(3, (0, 12), (9, 12)) for value in (pair, pair)]
+    short = long[10:38]
+    tested = [permutation_p_value(values, alpha=1) is not None for values in (long, short)]
+    blocks = [
+        block_length(autocorrelation(values, noise_splits(values, split.position)))
+        for values in (long, short)
+        if (split := best_split(values))
+    ]
+    assert blocks == [5, 5]
+    assert tested == [True, False]
+
+
+def test_steps_are_not_taken_for_autocorrelation() -> None:
+    values = steps(3, (0, 30), (-6, 30), (0, 30), (-6, 30))
+    split = best_split(values)
+    assert split is not None
+    splits = noise_splits(values, split.position)
+    assert splits == [30, 60, 90]
+    assert autocorrelation(values, [split.position]) > 0.5
+    assert block_length(autocorrelation(values, splits)) == 1
+    assert positions(values) == [30, 60, 90]
+
+
+def test_a_short_series_is_noise_around_one_split() -> None:
+    values = steps(3, (0, 8), (-6, 6), (0, 6))
+    split = best_split(values)
+    assert split is not None
+    assert noise_splits(values, split.position) == [split.position]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_slow_drift_is_noise_around_one_split(seed: int) -> None:
+    values = drift(seed, 0.6)
+    split = best_split(values)
+    assert split is not None
+    assert noise_splits(values, split.position) == [split.position]
 
 
 def p_value_by_blocks(values: Sequence[float], block: int, orders: int) -> float:
@@ -226,7 +255,7 @@ def test_neighbours_that_resemble_each_other_stay_together(seed: int, correlatio
     values = drift(seed, correlation)
     split = best_split(values)
     assert split is not None
-    assert block_length(autocorrelation(values, split.position), 60) == block
+    assert block_length(autocorrelation(values, noise_splits(values, split.position))) == block
     theirs = p_value_by_blocks(values, block, 10_000)
     error = (theirs * (1 - theirs) * (1 / PERMUTATIONS + 1 / 10_000)) ** 0.5
     assert permutation_p_value(values, alpha=1) == pytest.approx(theirs, abs=4 * error + 1 / PERMUTATIONS)
