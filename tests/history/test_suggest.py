@@ -233,6 +233,22 @@ def test_an_id_without_a_day_of_the_calendar_is_no_bug() -> None:
     assert "12 runs over 11 days" in suggested()[0]
 
 
+def test_runs_that_vary_as_much_as_they_could_lose_get_no_limit() -> None:
+    record(noise(30, around=60, deviation=20))
+    ended = rag_contract("suggest", *STORE, "--write")
+    assert "MRR@5: its runs vary so much that no run could break a limit above the noise\n" in ended.out
+    assert ended.out.endswith("there is no limit to write\n")
+    assert Path("ragcontract.yml").read_text() == OURS
+
+
+def test_of_several_branches_it_asks_for_one() -> None:
+    record([320] * 12)
+    record([320] * 12, branch="other")
+    ended = rag_contract("suggest", *STORE)
+    assert ended.code == 2
+    assert "has entries from several branches (main, other); name one with --branch" in ended.err
+
+
 def test_limits_that_exist_are_named_instead_of_repeated() -> None:
     record([320] * 12)
     Path("ragcontract.yml").write_text(OURS + "history: {mrr_drop_gt: 0.5}\n")
