@@ -179,9 +179,16 @@ def _about(of: ContractRuns) -> Iterator[str | Name]:
 def _basis(of: ContractRuns) -> str:
     if not of.questions:
         return AS_RECORDED
-    shared = min((series.queries for series in of.series.values()), default=0)
+    every = {id(run.queries): run.queries.has for run in _charted(of) if run.queries}
+    shared = sum(map(all, zip(*every.values(), strict=True))) if every else len(of.questions)
     of_all = "" if shared == len(of.questions) else f"the {shared:,} that all runs have of "
     return f"Scored again by {of_all}today's {count(len(of.questions), 'golden query')}."
+
+
+def _charted(of: ContractRuns) -> list[RecordedRun]:
+    """Return the runs that are in the charts."""
+    ids = {run.id for series in of.series.values() for run in series.runs}
+    return [run for run in of.runs if run.id in ids]
 
 
 def _notes(of: ContractRuns) -> Iterator[str]:

@@ -418,3 +418,22 @@ def test_a_result_set_that_is_gone_or_wrong_is_a_gap_with_a_note() -> None:
     assert "its result set was changed; delete it from the store" in page.text
     line = next(attrs["d"] or "" for tag, attrs in page.elements if tag == "path")
     assert line.count("M") + line.count("L") == 7
+
+
+@pytest.mark.parametrize("content", [b'{"id":"question-00"}\n', results_at({IDS[0]: 1}) * 2, b'{"id":[[[[\n'])
+def test_a_result_set_that_somebody_wrote_is_a_gap_with_a_note(content: bytes) -> None:
+    entries = runs_of(5, losses={})
+    entries[2] = run_at(2, content)
+    page = page_of(entries)
+    assert "1 result set of recorded runs cannot be read: history:20261122" in page.text
+    assert "its result set is not one of rag-contract; delete it from the store" in page.text
+    assert charts(page)[0].startswith("MRR@5 in 5 runs")
+
+
+def test_queries_without_a_metric_are_not_missing_in_a_run() -> None:
+    """The page says over how many queries all runs are compared, whether they have the metrics or not."""
+    queries = [golden(name, f"{name}.md") for name in IDS[1:]]
+    nothing_is_relevant = golden(IDS[0]) | {"relevant_doc_ids": []}
+    write_jsonl(Path("golden.jsonl"), [nothing_is_relevant, *queries])
+    page = page_of(runs_of(3, losses={}))
+    assert "Scored again by today's 25 golden queries." in page.text
