@@ -41,7 +41,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 )
 PRONOUNS, MOST_PRONOUNS = {"one", "found", "given", "said"}, 100
 MOST_MODULES, MOST_SMALL_MODULES, SMALL = 301, 45, 60  # a file is a topic, not a function
-MOST_MODULES_OF_HISTORY = 22
+OF_HISTORY = {"statistics.levels", "statistics.change_points", "evaluation.past", "report.html.charts"}
+MOST_MODULES_OF_HISTORY = 31  # with those above
 LONGEST_MODULE, LONGEST_FUNCTION = 450, 50
 JUDGES, MOST_JUDGES = ("judge", "judgments", "cli"), 6  # a judge is a model, and other modules need little of it
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -123,7 +124,7 @@ def test_no_module_imports_itself_in_a_circle() -> None:
 
 
 def test_a_file_is_a_topic() -> None:
-    of_history = [path for path in MODULES if "history" in name_of(path)]
+    of_history = [path for path in MODULES if "history" in name_of(path) or name_of(path) in OF_HISTORY]
     assert len(of_history) <= MOST_MODULES_OF_HISTORY
     assert len(MODULES) - len(of_history) <= MOST_MODULES
     small = [name_of(path) for path in MODULES if path.read_text().count("\n") < SMALL]

@@ -16,7 +16,6 @@ from ragcontract.history.choose_baseline import LAST_PASS, NoEntryFitsError, cho
 from ragcontract.history.commits import Commits
 from ragcontract.history.contract_entries import entries_of
 from ragcontract.history.folder import Folder
-from ragcontract.history.show import query_history
 from tests.builders import golden, run, write_jsonl
 from tests.history.entries import FIRST, RUN, new_entry, results_of
 from tests.history.repository import git, new_repository
@@ -192,7 +191,7 @@ def test_of_many_large_entries_only_what_is_needed_is_held() -> None:
         tracemalloc.start()
         with pytest.raises(NoEntryFitsError):
             choose(entries_of(store, "docs"), LAST_PASS, "main", commits, None)
-        query_history(store, entries_of(store, "docs").newest_first(), "q1", 5)
+        assert rag_contract("history", "show", "--history", store.name, "--query", "q1", "--last", "5").code == 0
         highest = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return highest
