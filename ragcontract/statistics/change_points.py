@@ -29,7 +29,7 @@ SEED = 19_740_930
 LEAST_RUNS, LEAST_RUNS_A_SIDE = 12, 3
 BLOCKS = ((0.35, 5), (0.1, 3))  # from which corrected autocorrelation of neighbours on, and the runs of a block
 LEAST_BLOCKS = 8  # fewer have too few orders, and a series that is shorter is not tested
-MOST_PARTS = 4  # into which a series is split to see its noise
+NOISE_PARTS = 4  # into which a series is split to see its noise
 TIE = 1e-9  # relative; statistics that differ by rounding are equal
 
 
@@ -101,11 +101,11 @@ def noise_splits(series: Sequence[float], first: int) -> list[int]:
     """Return the positions between which a series is taken for noise: its best split, the ``first``, or up to three.
 
     Several steps would look like autocorrelation if only one were taken out. So the series is split further, where that
-    helps most, into ``MOST_PARTS`` at most, and never a part that has fewer than two times ``LEAST_RUNS``. These splits
+    helps most, into ``NOISE_PARTS`` at most, and never a part that has fewer than two times ``LEAST_RUNS``. These splits
     count if they halve the squares that the first leaves: slow drift, which is noise, can hardly be split as well.
     """
     edges = [0, first, len(series)]
-    while len(edges) <= MOST_PARTS:
+    while len(edges) <= NOISE_PARTS:
         longer = [(start, series[start:stop]) for start, stop in pairwise(edges) if stop - start >= 2 * LEAST_RUNS]
         splits = [(split.statistic, start + split.position) for start, part in longer if (split := best_split(part))]
         if not splits:
