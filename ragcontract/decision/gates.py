@@ -340,7 +340,7 @@ def report_gate(gate: Gate, seen: Observed, tests: ChangeTests | None = None) ->
         level=seen.level or UNSET,
     )
     if seen.skipped:
-        return replace(report, status="skipped", skipped=seen.skipped, message=seen.skipped)
+        return replace(report, status="skipped", skipped=seen.skipped, message=f"{gate.quantity.label}: {seen.skipped}")
     if tests:
         report = with_test(gate, report, tests)
     mode = tests.mode if tests else "strict"

@@ -282,3 +282,17 @@ def test_commands_that_know_no_history_skip_the_limit(command: tuple[str, ...]) 
     assert rag_contract("baseline").code == 0
     ended = rag_contract(*command)
     assert ended.code == 0, ended
+
+
+WHY = {5: "its best level in the last 5 runs was 1.000 (runs of 2 to 6 October 2026)", 4: "history has 4 of the 5 runs"}
+
+
+@pytest.mark.parametrize(("runs", "why"), WHY.items())
+def test_all_reports_say_why(runs: int, why: str) -> None:
+    contract(LEVEL)
+    for _ in range(runs):
+        recorded()
+    retrieved(0)
+    ended = checked("--report-html", "report.html")
+    texts = [ended.out, *(Path(name).read_text() for name in ("report.md", "junit.xml", "report.html"))]
+    assert [why in text for text in texts] == [True] * 4
