@@ -101,7 +101,7 @@ def noise_splits(series: Sequence[float], first: int) -> list[int]:
     """Return the positions between which a series is taken for noise: its best split, the ``first``, or up to three.
 
     Several steps would look like autocorrelation if only one were taken out. So the series is split further, where that
-    helps most, into ``NOISE_PARTS`` at most, and never a part that has fewer than two times ``LEAST_RUNS``. These splits
+    helps most, into ``NOISE_PARTS`` at most, and never a part with fewer than two times ``LEAST_RUNS``. These splits
     count if they halve the squares that the first leaves: slow drift, which is noise, can hardly be split as well.
     """
     edges = [0, first, len(series)]
