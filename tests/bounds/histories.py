@@ -193,6 +193,13 @@ def shown_runs(_: Lab, number: int) -> bool:
     return f"last {number} runs: " in render(msgspec.convert(with_trend(number), Report))
 
 
+def in_a_badge(lab: Lab, size: int) -> bool:
+    lab.check((), (), "", "--name", "x" * size)
+    assert rag_contract("history", "add", "--history", "history", "--branch", "main").code == 0
+    (badge,) = Path("history", "badges").glob("*.json")
+    return bool(json.loads(badge.read_text())["label"] == "x" * size)
+
+
 CASES: Cases = {
     "ENTRY": Case(an_entry),
     "ENTRIES_AT_ONCE": Case(lambda lab, number: reading_calls(lab, number) == 3),
@@ -207,6 +214,7 @@ CASES: Cases = {
     "UNFINISHED": Case(a_leftover, past=lambda seconds: seconds + 120),
     "ENTRY_FAILED": Case(failing_queries, small=20),
     "ENTRIES": Case(entries, small=20),
+    "BADGE_NAME": Case(in_a_badge),
     "STATUS_DESCRIPTION": Case(described),
     "TREND_METRICS": Case(shown_metrics),
     "WINDOW": Case(a_window),
