@@ -328,6 +328,7 @@ BRANCH_PAUSE = 15  # s; such a pause, at most; further ones are as long
 WINDOW_AMONG = 500  # entries; those among which the runs of `history.window` are searched; older ones do not count
 REACHABLE = 300  # commits; those whose entries can be a baseline; older ones cannot
 STATUS_DESCRIPTION = 140  # characters; the description of a commit's status; cut, with an ellipsis
+BADGE_NAME = 40  # characters; the name of a contract or of a metric in a badge; cut, with an ellipsis
 UNFINISHED = 3_600  # s; a temporary file in a history; deleted when an entry is added
 SUGGESTED_RUNS = 200  # runs; those of a branch from which `suggest --history` takes limits; older ones are not read
 TREND_METRICS = 3  # metrics; those whose trend is shown; left out

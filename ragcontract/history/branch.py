@@ -17,6 +17,7 @@ from itertools import islice
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
@@ -243,11 +244,17 @@ class Branch:
                     self._client.wait(self._pause(attempt), failure)
                     continue
                 is_there = self._is_there(new, head.files)
-                additions = {} if is_there else {new.path: new.content}
+                badge = {} if is_there else new.badge_beside(head.files)
+                additions = {} if is_there else {new.path: new.content, **badge}
                 if new.results is not None and new.entry.results is not None and not head.has_results:
                     additions[results_path(new.entry.results.sha256)] = new.results
-                if not additions or self._commit(head.oid, _headline(new), attempt, additions=additions):
-                    return "exists" if is_there and not sent else "added"
+                try:
+                    if not additions or self._commit(head.oid, _headline(new), attempt, additions=additions):
+                        return "exists" if is_there and not sent else "added"
+                except GitHubError as failure:
+                    if not badge or failure.denied or failure.kind in {"", STALE, RATE_LIMITED}:
+                        raise
+                    new = replace(new, badge={})  # a rule may forbid such files; the entry counts more
                 sent = sent or not is_there
 
     def delete_results(self, digests: Collection[str]) -> None:

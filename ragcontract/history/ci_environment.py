@@ -18,6 +18,7 @@ EVENT = ("GITHUB_EVENT_NAME", "CI_PIPELINE_SOURCE")
 URL = ("CI_JOB_URL", "BUILD_URL")
 BASE = ("GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "CHANGE_TARGET")
 DEFAULT_BRANCH = ("CI_DEFAULT_BRANCH",)
+USUAL_DEFAULTS = {"main", "master"}
 PULL_REQUESTS = {"pull_request", "pull_request_target"}
 REMOTE = "origin/"  # as Jenkins writes a branch
 
@@ -46,6 +47,12 @@ def origin_of(
         run_attempt=(_number(environ.get("GITHUB_RUN_ATTEMPT", "")) or 1) if on_github else 1,
         dirty=bool(commit and commit.dirty),
     )
+
+
+def is_default_branch(environ: Mapping[str, str], branch: str | None) -> bool:
+    """Return whether a branch is the repository's default branch; a pull request may be from a branch named like it."""
+    default = _first(environ, DEFAULT_BRANCH)
+    return _first(environ, BASE) is None and branch in ({default} if default else USUAL_DEFAULTS)
 
 
 def check_context(environ: Mapping[str, str], folder: Path, branch: str | None) -> CheckContext:

@@ -8,7 +8,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.numbers import beginning, count, more
 from ragcontract.core.safe_text import clipped, encodable
-from ragcontract.history.entry import Entry, EntryId, OtherVersionError, decode, entry_path, folder_of
+from ragcontract.history.entry import Entry, EntryId, OtherVersionError, decode, entry_path, folder_of, last_attempts
 from ragcontract.history.interface import Store
 
 FIRST_MONTHS, MORE_MONTHS = 2, 12  # read at once
@@ -119,7 +119,7 @@ class ContractEntries:
         start, size = 0, FIRST_MONTHS
         while start < len(months):
             ids = self.store.ids(self.folder, months[start : start + size])
-            kept = _last_attempts(entry_id for entry_id in ids if (entry_id.commit, entry_id.run) not in later)
+            kept = last_attempts(entry_id for entry_id in ids if (entry_id.commit, entry_id.run) not in later)
             yield from kept
             later |= {(entry_id.commit, entry_id.run) for entry_id in kept}
             start, size = start + size, MORE_MONTHS
@@ -166,13 +166,3 @@ class ContractEntries:
             has = f"{contract_in_message(self.contract)} has entries from several branches ({listed})"
             raise InputError([f"history: {has}; name one with --branch"])
         return branches[0] if branches else None
-
-
-def _last_attempts(ids: Iterable[EntryId]) -> list[EntryId]:
-    """Return ids, newest first, with the last attempt of each run in the place of its first."""
-    slots: dict[tuple[str, str], EntryId] = {}
-    for entry_id in sorted(ids, key=lambda entry: entry.id):
-        key = entry_id.commit, entry_id.run
-        if key not in slots or slots[key].attempt < entry_id.attempt:
-            slots[key] = entry_id
-    return [*reversed(slots.values())]

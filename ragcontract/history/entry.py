@@ -7,7 +7,7 @@ application or of its documents. Entries are input like any file: their size, ne
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
 from functools import cached_property
 from typing import Annotated, Any, Literal
@@ -207,11 +207,15 @@ class Entry(Struct, frozen=True, kw_only=True, dict=True):
 
 
 class NewEntry(Struct, frozen=True, kw_only=True):
-    """An entry to be stored, and its result set, encoded."""
+    """An entry to be stored, and its result set, encoded.
+
+    ``badge`` has the files of the contract's badge by path; it is empty if the entry is not of the default branch.
+    """
 
     entry: Entry
     content: bytes
     results: bytes | None = None
+    badge: Mapping[str, bytes] = {}
 
     @property
     def path(self) -> str:
@@ -222,6 +226,11 @@ class NewEntry(Struct, frozen=True, kw_only=True):
         """The end of the names of all entries of its CI run and attempt; empty outside of CI."""
         source = self.entry.source
         return f"-{source.run_id}-{source.run_attempt}.json" if source.run_id else ""
+
+    def badge_beside(self, names: Iterable[str]) -> Mapping[str, bytes]:
+        """Return the badge unless another run is newer; ``names`` are those of the files in the entry's folder."""
+        ids = filter(None, map(EntryId.of_file, (*names, self.path.rpartition("/")[2])))
+        return self.badge if self.badge and last_attempts(ids)[0].id == self.entry.id else {}
 
 
 def folder_of(contract: str) -> str:
@@ -280,6 +289,16 @@ class EntryId(Struct, frozen=True, kw_only=True):
     def month(self) -> str:
         """The name of the entry's folder, such as 2026-11."""
         return f"{self.id[:4]}-{self.id[4:6]}"
+
+
+def last_attempts(ids: Iterable[EntryId]) -> list[EntryId]:
+    """Return ids, newest first, with the last attempt of each run in the place of its first."""
+    slots: dict[tuple[str, str], EntryId] = {}
+    for entry_id in sorted(ids, key=lambda entry: entry.id):
+        key = entry_id.commit, entry_id.run
+        if key not in slots or slots[key].attempt < entry_id.attempt:
+            slots[key] = entry_id
+    return [*reversed(slots.values())]
 
 
 def new_id(created_at: datetime, commit: str | None, run: str, attempt: int) -> str:

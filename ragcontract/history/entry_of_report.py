@@ -18,7 +18,7 @@ from ragcontract.evaluation.past import Past
 from ragcontract.evaluation.source import Inputs, Local, entry_ref, is_entry
 from ragcontract.files.git import is_known
 from ragcontract.history.choose_baseline import Chosen, EntryRows, document_of
-from ragcontract.history.ci_environment import origin_of
+from ragcontract.history.ci_environment import is_default_branch, origin_of
 from ragcontract.history.contract_entries import entries_of
 from ragcontract.history.entry import (
     NO_TIME,
@@ -88,7 +88,15 @@ def entry_of_report(
         again = f"its files give the verdict {outcome.report.verdict} now"
         raise InputError([f"{path}: says {report.verdict}, and {again}; run check again"])
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    return new_entry(report, outcome.evaluation, origin, report_sha256=digest, accepted=accepted, private=private)
+    return new_entry(
+        report,
+        outcome.evaluation,
+        origin,
+        report_sha256=digest,
+        accepted=accepted,
+        private=private,
+        default_branch=is_default_branch(environ, origin.branch),
+    )
 
 
 def _of_another_commit(report: Report, commit: str | None) -> str | None:

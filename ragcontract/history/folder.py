@@ -1,11 +1,11 @@
 """A history in a folder: for GitLab, Jenkins, a laptop, or a clone of the branch.
 
 Any number of processes write it at once, without a lock. A file is written under a temporary name in the store's own
-folder, and then linked to its name, which fails if the name is taken: so nothing that exists is ever replaced, and a
-reader sees a file whole or not at all, even if the writer is killed. Where there are no hard links (FAT, some network
-drives), the temporary file is renamed after a look whether the name is free. That keeps files whole, which creating
-the name itself and filling it would not; the price is that the later of two writers wins who write different content
-under one name within microseconds. Names say the second, the commit and the run, so only a mistake can do that.
+folder, and then linked to its name, which fails if the name is taken: so nothing that exists is replaced but badges,
+and a reader sees a file whole or not at all, even if the writer is killed. Where there are no hard links (FAT, some
+network drives), the temporary file is renamed after a look whether the name is free. That keeps files whole, which
+creating the name itself and filling it would not; the price is that the later of two writers wins who write different
+content under one name within microseconds. Names say the second, the commit and the run, so only a mistake can do that.
 
 Content is synchronized with the disk before it gets its name, so that no file is empty after a power failure. That
 takes half a millisecond for an entry and its result set of 500 kB, measured on an SSD.
@@ -19,14 +19,14 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.files.opening import read_problem
-from ragcontract.files.writing import beside
+from ragcontract.files.writing import beside, take_after
 from ragcontract.history.entry import (
     EntryId,
     NewEntry,
@@ -117,6 +117,8 @@ class Folder:
             self._has(new)  # another writer may have been first
             return "exists"
         self._remove_leftovers((self._root / new.path).lstat().st_mtime)
+        with suppress(OSError, InputError):
+            self._put_badge(new)
         return "added"
 
     def _has(self, new: NewEntry) -> bool:
@@ -193,19 +195,36 @@ class Folder:
         file = self._root / path
         self._make_folders(path)
         if not os.path.lexists(file):
-            temporary = beside(self._root / "README.md")
-            try:
-                with temporary.open("xb") as stream:
-                    stream.write(content)
-                    stream.flush()
-                    os.fsync(stream.fileno())
+            with self._temporary(content) as temporary:
                 if _linked(temporary, file):
                     return True
-            finally:
-                temporary.unlink(missing_ok=True)
         if not stat.S_ISREG(file.lstat().st_mode):
             raise InputError([f"{self._shown(path)}: is not a regular file; delete it"])
         return False
+
+    def _put_badge(self, new: NewEntry) -> None:
+        """Replace the files of the badge unless another run is newer; what is not a regular file stays."""
+        names = self._files(*new.path.split("/")[:-1]) if new.badge else ()
+        for path, content in new.badge_beside(names).items():
+            file = self._root / path
+            self._make_folders(path)
+            if not os.path.lexists(file) or stat.S_ISREG(file.lstat().st_mode):
+                with self._temporary(content) as temporary:
+                    take_after(temporary, file)
+                    temporary.replace(file)
+
+    @contextmanager
+    def _temporary(self, content: bytes) -> Iterator[Path]:
+        """Write a temporary file, which is gone afterwards unless it was renamed."""
+        temporary = beside(self._root / "README.md")
+        try:
+            with temporary.open("xb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())
+            yield temporary
+        finally:
+            temporary.unlink(missing_ok=True)
 
     def _make_folders(self, path: str) -> None:
         folder = self._root

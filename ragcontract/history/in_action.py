@@ -208,6 +208,7 @@ class JobHistory(Struct, kw_only=True):
             report_sha256=hashlib.sha256(msgspec.json.encode(report)).hexdigest(),
             accepted=accepted,
             private=self.settings.inputs.no_answers,
+            default_branch=origin.branch == self.role.branch,
         )
 
     def _add(self, new: NewEntry, store: Store) -> str:
@@ -223,7 +224,7 @@ class JobHistory(Struct, kw_only=True):
         What is there already keeps its owner.
         """
         results = [results_path(new.entry.results.sha256)] if new.entry.results else []
-        paths = [str(Path(self._folder()) / path) for path in (new.path, *results, "README.md")]
+        paths = [str(Path(self._folder()) / path) for path in (new.path, *results, *new.badge, "README.md")]
         return [path for path in paths if not os.path.lexists(path) and not unsafe_output(path, self.context)]
 
     def _problems(self) -> list[str]:

@@ -1,8 +1,9 @@
-"""The interface of a store of entries, which is a tree of small files that only grows, apart from pruning.
+"""The interface of a store of entries, which is a tree of small files that only grows, apart from pruning and badges.
 
 ::
 
-    entries/<contract>/2026-11/<id>.json      results/ab/<sha256>.jsonl      README.md
+    entries/<contract>/2026-11/<id>.json      results/ab/<sha256>.jsonl
+    badges/<contract>.svg                     badges/<contract>.json          README.md
 
 To add a kind of store, write a class with these methods and a line in :mod:`ragcontract.history.open_store`.
 """
@@ -21,7 +22,8 @@ README = """\
 # History of rag-contract
 
 Each file below `entries` sums up a check that rag-contract recorded; it never changes. Files below `results` have what
-the run returned, by document ids. `rag-contract history show` reads them. Delete result sets only with
+the run returned, by document ids. `rag-contract history show` reads them. `badges` has the newest verdict of each
+contract on the default branch. Delete result sets only with
 `rag-contract history prune`.
 """
 
@@ -93,6 +95,7 @@ class Store(ResultSets, Protocol):
     def add(self, new: NewEntry) -> Added:
         """Store an entry, and its result set unless that exists; return "exists" if the same entry is there already.
 
+        The badge is replaced unless another run is newer; that it cannot be written is no error.
         Raises ConflictError if another entry has its path, or if the same CI run and attempt has already recorded this
         contract in this month. A reader sees the entry only with its result set, and whole or not at all.
         """

@@ -13,6 +13,7 @@ from ragcontract.core.errors import InputError
 from ragcontract.core.numbers import count, mebibytes
 from ragcontract.core.run import SourceFile
 from ragcontract.decision.evaluated import Evaluation
+from ragcontract.history.badge import badge_files
 from ragcontract.history.entry import (
     BaselineDigest,
     Digests,
@@ -28,6 +29,7 @@ from ragcontract.history.entry import (
     encode,
     new_id,
 )
+from ragcontract.history.trend import limited_metrics
 from ragcontract.report.baseline import head_of, row_of, stored_queries
 from ragcontract.report.record import Report
 from ragcontract.runs.baseline_contract import question_digest
@@ -46,11 +48,13 @@ def new_entry(
     report_sha256: str,
     accepted: bool = False,
     private: bool = False,
+    default_branch: bool = False,
 ) -> NewEntry:
     """Return the entry of a check, whose evaluation must have kept the document ids.
 
     ``accepted`` says whether a label accepted that the contract is broken. With ``private``, questions are stored as
     digests. Raises :class:`InputError` if the check is only of a part of the contract, or its entry is too large.
+    ``default_branch`` says whether the check is of that branch, so that the badge shows it.
     """
     refuse_part(report)
     created_at = datetime.fromisoformat(report.created_at).astimezone(UTC)
@@ -80,7 +84,12 @@ def new_entry(
         results=results,
         no_results=why,
     )
-    return NewEntry(entry=entry, content=_fitting(entry), results=rows if results else None)
+    return NewEntry(
+        entry=entry,
+        content=_fitting(entry),
+        results=rows if results else None,
+        badge=badge_files(entry, limited_metrics(report)) if default_branch and not origin.dirty else {},
+    )
 
 
 def refuse_part(report: Report) -> None:

@@ -56,7 +56,7 @@ def test_what_is_said_about_the_test_is_what_it_does() -> None:
     assert "after up to three steps are taken out" in PROSE
     assert "From 0.1 on, blocks of three runs" in PROSE
     assert "from 0.35 on blocks of five. Fewer than eight blocks are not tested" in PROSE
-    numbers = points.LEAST_RUNS_A_SIDE, points.MOST_PARTS - 1, points.BLOCKS, points.LEAST_BLOCKS, history.NEAR
+    numbers = points.LEAST_RUNS_A_SIDE, points.NOISE_PARTS - 1, points.BLOCKS, points.LEAST_BLOCKS, history.NEAR
     assert numbers == (3, 3, ((0.35, 5), (0.1, 3)), 8, 3)
 
 

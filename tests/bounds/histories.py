@@ -242,6 +242,13 @@ def moved_queries(lab: Lab, number: int) -> bool:
     return "more quer" not in text.partition("Ranked differently")[2]
 
 
+def in_a_badge(lab: Lab, size: int) -> bool:
+    lab.check((), (), "", "--name", "x" * size)
+    assert rag_contract("history", "add", "--history", "history", "--branch", "main").code == 0
+    (badge,) = Path("history", "badges").glob("*.json")
+    return bool(json.loads(badge.read_text())["label"] == "x" * size)
+
+
 CASES: Cases = {
     "PAGE_POINTS": Case(points, small=20),
     "PAGE_CHARTS": Case(charts),
@@ -263,6 +270,7 @@ CASES: Cases = {
     "UNFINISHED": Case(a_leftover, past=lambda seconds: seconds + 120),
     "ENTRY_FAILED": Case(failing_queries, small=20),
     "ENTRIES": Case(entries, small=20),
+    "BADGE_NAME": Case(in_a_badge),
     "STATUS_DESCRIPTION": Case(described),
     "TREND_METRICS": Case(shown_metrics),
     "WINDOW": Case(a_window),

@@ -77,7 +77,7 @@ def recorded(runner: InProcess, inputs: dict[str, str]) -> list[str]:
     folder = files_in(runner.workspace / "past")
     branch = runner.github.repository.files(BRANCH)
     kept = {name: data.decode() for name, data in (folder | branch).items()}
-    assert sorted(Path(name).suffix for name in kept) == [".json", ".jsonl", ".md"]
+    assert sorted(Path(name).suffix for name in kept) == [".json", ".json", ".jsonl", ".md", ".svg"]
     return [*kept, *kept.values(), *texts_sent(runner.github)]
 
 

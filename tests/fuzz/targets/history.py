@@ -7,6 +7,7 @@ commands are in ``argv.json``, and run one after the other in a small repository
 import hashlib
 import json
 import os
+import re
 import sys
 import zlib
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
+from xml.etree import ElementTree as ET
 
 from ragcontract.cli.commands import history as commands_of_history
 from ragcontract.cli.main import main
@@ -33,6 +35,7 @@ STORE, OTHER, BASELINE = "runs", "other", "written.json"
 BESIDE = Path("beside/20260109T030405Z-000000000000-999-1.json")  # an entry that is in no store
 MARK = "fr0m-bes1de-the-st0re"
 DIGEST = "0" * 64
+LARGEST_BADGE = 2_000  # bytes
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 OUTPUTS = {*REPORTS.values(), BASELINE}
 
@@ -148,10 +151,27 @@ def _expect_unchanged(workspace: Path, before: Mapping[str, bytes | None], comma
             continue
         expect(path.startswith(stores), "a file outside of the stores and the outputs was changed")
         pruned = "/results/" in f"/{path}" and ["history", "prune"] in [argv[:2] for argv in commands]
-        expect(path not in before or (pruned and path not in after), "a file of a store was changed")
+        expected = (pruned and path not in after) or (path in after and _is_badge(path))
+        expect(path not in before or expected, "a file of a store was changed")
         expect(not path.endswith(".tmp"), "a temporary file was left")
-    for data in (data for path, data in after.items() if before.get(path) != data and data):
+    for path, data in ((path, data) for path, data in after.items() if before.get(path) != data and data):
+        if _is_badge(path):
+            _expect_badge(data, Path(path).suffix)
         expect(SECRET[:8].encode() not in data and MARK.encode() not in data, "a file has what is in no store")
+
+
+def _is_badge(path: str) -> bool:
+    return bool(re.fullmatch(r"\w+/badges/[a-z0-9_-][a-z0-9._-]{0,59}\.(svg|json)", path))
+
+
+def _expect_badge(content: bytes, kind: str) -> None:
+    """Expect that a badge is small, and that nothing in it loads or acts."""
+    expect(len(content) < LARGEST_BADGE, "a badge is large")
+    if kind == ".json":
+        expect(set(json.loads(content)) == {"schemaVersion", "label", "message", "color"}, "a badge has other fields")
+        return
+    names = {each.tag.rpartition("}")[2] for each in ET.fromstring(content).iter()}
+    expect(names == {"svg", "title", "clipPath", "rect", "g", "text"}, "a badge has other elements")
 
 
 def _expect(sandbox: Sandbox, _files: Mapping[str, bytes], ended: Ended) -> None:
@@ -192,9 +212,19 @@ def _places(maker: Maker, kinds: list[str]) -> list[dict[str, Any]]:
 def _path(maker: Maker) -> str:
     """Return a path in a store: one that it would have, or a name that nobody would give."""
     folder = folder_of(contract_of(maker))
+    badge = f"badges/{folder}.{maker.pick(('svg', 'json'))}"
     entry = entry_path(folder, entry_id(maker.pick(list(ENTRIES))))
     odd = maker.odd_text().replace("/", "_").replace("\0", "_").encode(errors="replace").decode()[:60].strip(".") or "x"
-    paths = ("entries", "results", "README.md", f"entries/{folder}", f"entries/{folder}/2026-01", entry)
+    paths = (
+        "entries",
+        "results",
+        "README.md",
+        "badges",
+        badge,
+        f"entries/{folder}",
+        f"entries/{folder}/2026-01",
+        entry,
+    )
     strange = (
         *(f"entries/{odd}/2026-01/{entry[-20:]}", f"entries/{folder}/{odd}/x", f"entries/{folder}/9999-12", odd),
         *(f"entries/{folder}/2026-01/{odd}.json", f"entries/{folder}/2026-99/x.json", f"entries/{odd}", "results/ab"),
