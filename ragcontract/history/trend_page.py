@@ -38,6 +38,7 @@ from ragcontract.report.html.page import rendered
 from ragcontract.statistics.change_points import LEAST_RUNS, LEAST_RUNS_A_SIDE, ChangePoint, best_split, change_points
 from ragcontract.statistics.levels import level, mean
 
+NEAR = sorted(range(-5, 6), key=abs)  # runs from a change point in noise, the nearest first
 MADE_UP = 0.5  # of a loss; where less of it is left, it counts as made up for
 CHANGED = "yes"  # where it is not known for how many queries
 AS_RECORDED = (
@@ -226,8 +227,9 @@ def _changes(of: ContractRuns, results: Mapping[str, str]) -> Iterator[Changed]:
         points = points_of([value for _, value in series.known])
         edges = [0, *(point.position for point in points), len(of_series)]
         for number, point in enumerate(points):
-            before = of_series[edges[number] : point.position]
-            after = of_series[point.position : edges[number + 2]]
+            around = of_series[edges[number] : edges[number + 2]]
+            place = _located(around, point, point.position - edges[number], key)
+            before, after = around[:place], around[place:]
             at.setdefault(after[0].id, []).append(_metric_change(key, series.metric, point, before, after))
     for run_id, metrics in sorted(at.items(), reverse=True):
         before, after = (min(sides, key=len) for sides in zip(*(metric.sides for metric in metrics), strict=True))
@@ -249,6 +251,17 @@ def _changes(of: ContractRuns, results: Mapping[str, str]) -> Iterator[Changed]:
             ],
             further=max(len(moved) - bounds.PAGE_QUERIES, 0),
         )
+
+
+def _located(runs: Sequence[RecordedRun], point: ChangePoint, place: int, key: str) -> int:
+    """Return the place near that of a change point since which most queries are ranked differently.
+
+    In noise, the means alone are often some runs off. ``runs`` are those from the change point before to the next.
+    """
+    if point.p_value is None:
+        return place
+    near = [place + step for step in NEAR if LEAST_RUNS_A_SIDE <= place + step <= len(runs) - LEAST_RUNS_A_SIDE]
+    return max(near, key=lambda each: len(_moved(runs[:each], runs[each:], key)), default=place)
 
 
 def points_of(values: Sequence[float]) -> list[ChangePoint]:
