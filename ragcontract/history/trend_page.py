@@ -24,7 +24,6 @@ from ragcontract.history.page_runs import ContractRuns
 from ragcontract.history.series import QueryValues, RecordedRun
 from ragcontract.report.html.charts import (
     DIGITS,
-    HOW_OFTEN_WRONG,
     Chart,
     Point,
     Trend,
@@ -35,7 +34,14 @@ from ragcontract.report.html.charts import (
 )
 from ragcontract.report.html.elements import shown
 from ragcontract.report.html.page import rendered
-from ragcontract.statistics.change_points import LEAST_RUNS, LEAST_RUNS_A_SIDE, ChangePoint, best_split, change_points
+from ragcontract.statistics.change_points import (
+    HOW_OFTEN_WRONG,
+    LEAST_RUNS,
+    LEAST_RUNS_A_SIDE,
+    ChangePoint,
+    best_split,
+    change_points,
+)
 from ragcontract.statistics.levels import level, mean
 
 NEAR = sorted(range(-5, 6), key=abs)  # runs from a change point in noise, the nearest first

@@ -50,6 +50,14 @@ def test_what_is_said_about_limits_on_levels_is_in_their_table() -> None:
     assert f"The window has {history.WINDOW} runs" in PROSE
 
 
+def test_pages_say_how_often_change_points_are_wrong() -> None:
+    shares = [percent(cells[-1]) for cells in FALSE.values()]
+    assert (
+        f"Without a change, {FALSE['independent'][-1]} of histories of {history.GROWN} runs" in points.HOW_OFTEN_WRONG
+    )
+    assert points.HOW_OFTEN_WRONG.endswith(f"up to {max(shares):g}% do.")
+
+
 def test_what_is_said_about_the_test_is_what_it_does() -> None:
     assert f"in at most 1 of {1 / points.ALPHA:,.0f} cases (α = {points.ALPHA})" in PROSE
     assert f"There must be {points.LEAST_RUNS} runs, and three on each side" in PROSE

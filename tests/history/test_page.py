@@ -88,14 +88,14 @@ def test_the_first_sentence_names_the_commit_since_which_it_is_worse(runs: int, 
     page = page_of(runs_of(runs, losses={at: IDS[:5]}, noise=noise))
     assert f"Worse since {short(at)} (" in answer(page)
     assert re.search(r"MRR@5 (0\.9\d\d|1\.000) → 0\.[78]\d\d", answer(page))
-    points = page.text.partition("Change points")[2].partition("About 1 history")[0]
+    points = page.text.partition("Change points")[2].partition("Without a change,")[0]
     assert sorted(set(re.findall(r"question-\d\d(?= MRR@5)", points))) == IDS[:5]
 
 
 def test_in_noise_the_queries_show_at_which_run_it_was() -> None:
     """The means alone are two runs off."""
     page = page_of(runs_of(300, losses={100: IDS[:2], 240: IDS[5:9]}, noise=0.3))
-    points = page.text.partition("Change points")[2].partition("About 1 history")[0]
+    points = page.text.partition("Change points")[2].partition("Without a change,")[0]
     assert re.findall(r"([0-9a-f]{7}) \(", points) == [short(240), short(100)]
     assert sorted(re.findall(r"question-\d\d(?= MRR@5)", points)) == [*IDS[:2], *IDS[5:9]]
     assert f"it changed at {short(100)}, {short(240)}" in charts(page)[0]

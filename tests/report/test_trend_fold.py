@@ -58,12 +58,12 @@ def test_the_chart_ends_with_this_run() -> None:
     assert tags == ["circle"] * 12 + ["rect"] * 8 + ["circle"]
     assert "2026-07-01 12:00 0.900 this run, pass" in page.text
     assert "minimum 0.40 (not in the chart) best level 1.000 21 values as a table" in page.text
-    assert "About 1 history in 140 without a change ever shows a change point" in page.text
+    assert "Without a change, 1.2% of histories of 100 runs ever show a change point" in page.text
 
 
 def test_without_change_points_nothing_is_said_about_them() -> None:
     page = page_of({"mrr_at_5": trend(change_points=[])})
-    assert "About 1 history" not in page.text
+    assert "Without a change" not in page.text
 
 
 def test_a_report_without_metrics_of_the_history_is_as_before() -> None:

@@ -33,9 +33,6 @@ LABEL, LABEL_ROWS, LABEL_TURNS = (
 )  # the width of a commit on a phone; their rows; from where it is on the left
 RADII = ((60, 3.5), (200, 2.5))  # of points, by how many there are at most
 SMALLEST = 1.8
-HOW_OFTEN_WRONG = (
-    "About 1 history in 140 without a change ever shows a change point; with correlated noise, up to 1 in 7 does."
-)
 _ID = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)\d\dZ-([0-9a-f]{7})[0-9a-f]{5}-", re.ASCII)
 
 

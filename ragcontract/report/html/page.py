@@ -26,6 +26,7 @@ from ragcontract.report.record import ErrorReport, Report
 from ragcontract.report.sections.broken import line_of
 from ragcontract.report.sections.frame import cause, notes
 from ragcontract.report.sections.metrics import metric_notes, metrics, modes, rate, tags, trends
+from ragcontract.statistics.change_points import HOW_OFTEN_WRONG
 
 LEGEND = "All bars cover the whole scale, from 0 to 1 if nothing else is said. A dashed line is a limit."
 COMPARED = " The line across a bar is the baseline, the line below it the interval in which the value is likely to be."
@@ -72,7 +73,7 @@ def render(report: Report, passages: query_rows.Passages = NO_PASSAGES) -> bytes
         trends=drawn,
         trends_title=charts.title_of(report),
         has_changes=any(chart.changes for chart in drawn),
-        wrong=charts.HOW_OFTEN_WRONG,
+        wrong=HOW_OFTEN_WRONG,
     )
 
 
