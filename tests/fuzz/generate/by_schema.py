@@ -25,6 +25,7 @@ BY_NAME: Mapping[str, Callable[[Maker], Any]] = {
     "rule": lambda maker: maker.pick(rule_names()),
     "gate": lambda maker: maker.pick(gate_keys()),
     "expires": lambda maker: maker.pick(DATES),
+    "since": lambda maker: maker.pick(DATES),
     "must_rank_at_most": lambda maker: maker.whole(1, 12),
     "location": lambda maker: f"golden.jsonl:{maker.whole(1, 9)}",
     "created_at": lambda maker: f"{maker.pick(DATES)}T03:04:05+00:00",

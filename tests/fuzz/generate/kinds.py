@@ -146,6 +146,8 @@ def config(maker: Maker) -> dict[str, Any]:
             {"query": f"{query_id}{maker.pick(('', 'x'))}", "reason": "x", "owner": "x", "expires": maker.pick(DATES)}
             for query_id in maker.queries
         ]
+    if made.get("history") and maker.chance(0.9):  # limits on levels need a history
+        made["history"] = {key: one for key, one in made["history"].items() if not key.endswith("_gt")}
     if not maker.has_baseline and maker.chance(0.9):
         for limits in (made, *(made.get("tags") or {}).values()):
             _leave_out_changes(limits)
