@@ -230,7 +230,7 @@ def _of_level(gate: Gate, past: PastSeries | None) -> Observed:
     series = past.series[gate.quantity.key]
     runs, best, now = len(series.known), series.level, series.now
     if best is None:
-        why = f"history has {runs} of the {LEVEL_RUNS} runs that a level needs"
+        why = f"history has {runs} of the {LEVEL_RUNS} runs that a level needs{past.of}"
         return Observed(amount=0.0, now=now, skipped=why)
     if now is None:
         return Observed(why=f"no query with a value of {gate.quantity.label} is in this run and in all recorded runs")

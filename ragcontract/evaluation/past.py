@@ -68,6 +68,7 @@ class PastSeries(Struct, frozen=True, kw_only=True):
 
     series: Mapping[str, Series] = {}
     problem: str = ""
+    of: str = ""  # which runs are looked at, if there is something special about it
     skipped: str = ""  # why no history is asked, so that limits on levels are skipped
     notes: Sequence[str] = ()  # what was left out
 

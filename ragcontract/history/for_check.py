@@ -32,7 +32,7 @@ class HistoryFacts(Struct, frozen=True, kw_only=True):
 
     entries: ContractEntries | None = None  # None if it could not be read
     branch: str | None = None
-    own_run: int | None = None  # the workflow run of the check, whose entries are left out
+    context: CheckContext | None = None  # None if it could not be read
     newest: tuple[Entry, ...] = ()  # of the branch
     chosen: Chosen | None = None
     behind: int | None = None  # how many newer commits the branch has than the chosen entry
@@ -51,7 +51,8 @@ class HistoryFacts(Struct, frozen=True, kw_only=True):
         past = PastOfCheck(
             entries=self.entries,
             branch=self.branch,
-            own_run=self.own_run,
+            own_run=self.context.run_id if self.context else None,
+            is_pull_request=bool(self.context and self.context.is_pull_request),
             problem=self.problem,
             limited=self.limited,
         )
@@ -64,7 +65,8 @@ class HistoryFacts(Struct, frozen=True, kw_only=True):
         """Return the outcome of a check with what the history says in its report."""
         report, gates = outcome.report, self._left_out(outcome)
         runs, past = comparable(self.newest, outcome), outcome.evaluation.past or PastSeries()
-        metrics = recorded_metrics(runs, outcome) | past_metrics(past, outcome)
+        recorded = {key: of for key, of in recorded_metrics(runs, outcome).items() if key not in past.series}
+        metrics = recorded | past_metrics(past, outcome)
         limits = outcome.evaluation.contract.config.history if past.series else None
         verdicts = {run.id: run.verdict for run in past.runs} | {entry.id: entry.verdict for entry in runs}
         listed = {run_id for metric in metrics.values() for run_id in metric.ids}
@@ -152,9 +154,8 @@ def facts_of(entries: ContractEntries, name: str | None, context: CheckContext) 
     if name is None:
         try:
             branch = entries.branch(context.branch)
-            return HistoryFacts(
-                entries=entries, branch=branch, own_run=context.run_id, newest=_of_branch(entries, branch, context)
-            )
+            newest = _of_branch(entries, branch, context)
+            return HistoryFacts(entries=entries, branch=branch, context=context, newest=newest)
         except InputError as error:
             return HistoryFacts.not_read(context.branch, error)
     contract = contract_in_message(entries.contract)
@@ -162,16 +163,11 @@ def facts_of(entries: ContractEntries, name: str | None, context: CheckContext) 
         if context.is_pull_request or name not in {LAST_PASS, LAST}:
             nothing = f"history has no entries of {contract}: record the base branch first"
             raise InputError([f"{entry_ref(name)}: {nothing}"])
-        return HistoryFacts(
-            entries=entries,
-            branch=context.branch,
-            own_run=context.run_id,
-            no_baseline=f"nothing is recorded for {contract} yet",
-        )
+        nothing = f"nothing is recorded for {contract} yet"
+        return HistoryFacts(entries=entries, branch=context.branch, context=context, no_baseline=nothing)
     branch, commits = entries.branch(context.branch), context.commits()
-    facts = HistoryFacts(
-        entries=entries, branch=branch, own_run=context.run_id, newest=_of_branch(entries, branch, context)
-    )
+    newest = _of_branch(entries, branch, context)
+    facts = HistoryFacts(entries=entries, branch=branch, context=context, newest=newest)
     try:
         chosen = choose(entries, name, branch, commits, context.run_id)
     except NoEntryFitsError:

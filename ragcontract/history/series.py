@@ -25,7 +25,7 @@ from ragcontract.core.ids import as_id
 from ragcontract.core.metric import Metric, Scale
 from ragcontract.core.numbers import count, percent
 from ragcontract.core.run import RunRow, SourceFile
-from ragcontract.core.safe_text import shorten
+from ragcontract.core.safe_text import shorten, visible
 from ragcontract.decision.contract_changes import past_contract
 from ragcontract.evaluation.past import PastRun, PastSeries, Series
 from ragcontract.evaluation.plan import Plan
@@ -34,7 +34,7 @@ from ragcontract.evaluation.source import Local, entry_ref
 from ragcontract.files.json_lines import UNDECODABLE
 from ragcontract.files.problems import FileRead, Problem
 from ragcontract.history.choose_baseline import NOT_OURS, lines_of
-from ragcontract.history.contract_entries import ContractEntries
+from ragcontract.history.contract_entries import ContractEntries, contract_in_message
 from ragcontract.history.entry import Entry
 from ragcontract.history.interface import ResultSets
 from ragcontract.history.trend import scores_alike
@@ -251,6 +251,7 @@ class PastOfCheck(Struct, frozen=True, kw_only=True):
     entries: ContractEntries | None  # None if they could not be read
     branch: str | None
     own_run: int | None  # the workflow run of this check, whose entries do not count
+    is_pull_request: bool = False  # so that its base branch must have been recorded
     problem: str = ""  # why they could not be read
     until: str = "9"  # only entries with lower ids count, which begin with their time
     limited: Limited = at_once  # reads within a limited time
@@ -263,9 +264,16 @@ class PastOfCheck(Struct, frozen=True, kw_only=True):
             read = self.limited(partial(self._read, self.entries, contract.config.history))
         except InputError as error:
             return PastSeries(problem=str(error))
+        since, named = contract.config.history.since, contract_in_message(self.entries.contract)
+        which = f"{named} on {visible(self.branch)}" if self.branch else named
+        if not read.entries and self.is_pull_request and not any(map(self._counts, self.entries.newest)):
+            return PastSeries(problem=f"nothing is recorded for {which}: record the base branch first")
+        which += f" since {since}" if since else ""
         past = Rescoring(read, contract.config_file, plan, keys)
         series = past.series([past.run_of(entry) for entry in reversed(read.entries)], run)
-        return PastSeries(series=series, notes=tuple(past.notes()))
+        return PastSeries(
+            series=series, of=f" ({which})" if since or not read.entries else "", notes=tuple(past.notes())
+        )
 
     def _read(self, entries: ContractEntries, limits: HistoryLimits) -> _Read:
         """Read the newest entries that count, and their result sets."""

@@ -35,7 +35,13 @@ from ragcontract.report.record import MetricReport, Report
 from ragcontract.statistics.significance import ALPHA
 
 # The marks of limits that do not hold, beside limits on the same mean that do.
-MARKS: dict[GateStatus, str] = {"fail": " (broken)", "unproven": " (over)", "too_few": " (over)"}
+MARKS: dict[GateStatus, str] = {
+    "fail": " (broken)",
+    "unproven": " (over)",
+    "too_few": " (over)",
+    "waived": " (waived)",
+    "skipped": " (skipped)",
+}
 
 
 def digits_of(report: Report) -> int:

@@ -132,14 +132,14 @@ def test_metrics_of_which_less_is_better_have_a_limit_on_rises() -> None:
     )
 
 
-@pytest.mark.parametrize("runs", [0, 4])
-def test_with_fewer_than_five_runs_the_limit_is_skipped_and_says_so(runs: int) -> None:
+@pytest.mark.parametrize(("runs", "where"), [(0, " ('docs' on main)"), (4, "")])
+def test_with_fewer_than_five_runs_the_limit_is_skipped_and_says_so(runs: int, where: str) -> None:
     contract(LEVEL)
     for _ in range(runs):
         recorded()
     retrieved(0)
     assert checked().code == 0
-    why = f"history has {runs} of the 5 runs that a level needs"
+    why = f"history has {runs} of the 5 runs that a level needs{where}"
     assert (gate()["status"], gate()["skipped"]) == ("skipped", why)
     assert f'<skipped message="{why}"' in Path("junit.xml").read_text().replace(' type="skipped"', "")
     assert "skipped" in Path("report.md").read_text()
@@ -296,3 +296,35 @@ def test_all_reports_say_why(runs: int, why: str) -> None:
     ended = checked("--report-html", "report.html")
     texts = [ended.out, *(Path(name).read_text() for name in ("report.md", "junit.xml", "report.html"))]
     assert [why in text for text in texts] == [True] * 4
+
+
+def test_a_name_or_a_branch_that_nothing_is_recorded_for_is_not_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    contract(LEVEL)
+    for _ in range(5):
+        recorded()
+    retrieved(0)
+    for name, branch, which in (("mian", "main", "'mian' on main"), ("docs", "mian", "'docs' on mian")):
+        why = f"history has 0 of the 5 runs that a level needs ({which})"
+        command = ("check", "--name", name, "--history", "history", "--branch", branch)
+        assert rag_contract(*command).code == 0
+        assert (gate()["status"], gate()["skipped"]) == ("skipped", why)
+        assert why in Path("report.md").read_text()
+        monkeypatch.setenv("GITHUB_BASE_REF", "main")
+        ended = rag_contract(*command)
+        monkeypatch.delenv("GITHUB_BASE_REF")
+        assert ended.code == 2
+        assert f"{ID} cannot be judged: nothing is recorded for {which}: record the base branch first" in ended.err
+
+
+def test_a_day_from_which_nothing_counts_is_said() -> None:
+    contract({"history": {"mrr_drop_gt": 0.1, "since": "2027-01-01"}})
+    for _ in range(5):
+        recorded()
+    assert gate()["skipped"] == "history has 0 of the 5 runs that a level needs ('docs' on main since 2027-01-01)"
+    assert "metrics" not in report()["history"]
+
+
+def test_limits_beside_one_that_is_skipped_are_not_called_skipped() -> None:
+    contract(LEVEL | {"minimums": {"mrr_at_k": 0.5}})
+    recorded()
+    assert "minimum 0.50, allowed drop below the best level 0.075 (skipped)" in Path("report.md").read_text()
