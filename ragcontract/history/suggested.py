@@ -62,6 +62,7 @@ class FromHistory(Struct, frozen=True, kw_only=True):
 class Proposal(Struct, frozen=True, kw_only=True):
     """The limits of all metrics."""
 
+    contract: str  # its name
     of: Sequence[FromHistory]
     runs_a_year: float
     notes: Sequence[str]  # what was left out
@@ -100,7 +101,7 @@ def proposal_of(history: HistoryOfCheck, contract: Contract, plan: Plan, keys: S
     tail = FALSE_A_YEAR / (2 * len(enough) * max(pace, 1.0))
     window = contract.config.history.window
     of_metrics = [_of_series(series, tail, window) for series in enough]
-    return Proposal(of=of_metrics, runs_a_year=pace, notes=notes)
+    return Proposal(contract=facts.entries.contract, of=of_metrics, runs_a_year=pace, notes=notes)
 
 
 def _days(runs: Sequence[PastRun]) -> int:

@@ -258,6 +258,21 @@ def test_limits_that_exist_are_named_instead_of_repeated() -> None:
     )
 
 
+def test_a_stricter_limit_in_the_configuration_is_named() -> None:
+    record([320] * 12)
+    Path("ragcontract.yml").write_text(OURS + "fail_on: {mrr_drop_gt: 0.001, recall_drop_gt: 0.5}\n")
+    text, _ = suggested()
+    assert "fail_on.mrr_drop_gt is 0.001 in the configuration, which is stricter than 0.0025\n" in text
+    assert text.count("stricter") == 1
+
+
+def test_the_printed_check_names_the_contract() -> None:
+    record([320] * 12)
+    assert (
+        "Check with: rag-contract check --history history --name docs --baseline" in rag_contract("suggest", *STORE).out
+    )
+
+
 @pytest.mark.parametrize("option", ["--run", "--scores"])
 def test_recorded_runs_and_run_files_are_not_combined(option: str) -> None:
     ended = rag_contract("suggest", *STORE, option, "good.jsonl")

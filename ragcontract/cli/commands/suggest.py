@@ -118,11 +118,21 @@ def _of_history(inputs: Inputs, history: str, branch: str | None, name: str | No
         limits = {_change_key(of.metric): str(limit) for of in proposal.of if (limit := of.limits[section]) is not None}
         if limits:
             values[section] = {"mode": "strict"} | limits if section == "fail_on" else limits
-    options = "".join(
-        f" --{key} {shlex.quote(of)}" for key, of in (("history", history), ("branch", branch), ("name", name)) if of
-    )
+    named = (("history", history), ("branch", branch), ("name", proposal.contract))
+    options = "".join(f" --{key} {shlex.quote(of)}" for key, of in named if of)
     check = f"Check with: rag-contract check{options} --baseline history:last-pass"
-    return config_file, values, "\n".join([*of_history.explained(proposal), visible(check), ""])
+    lines = [*of_history.explained(proposal), *_stricter(values, config_file), visible(check), ""]
+    return config_file, values, "\n".join(lines)
+
+
+def _stricter(proposed: Values, config_file: ConfigFile) -> Iterator[str]:
+    """Yield a line for each limit in the configuration that is stricter than the proposed one."""
+    for gate in config_file.gates:
+        section, _, key = gate.id.partition(".")
+        of_section = proposed.get(section)
+        limit = of_section.get(key) if isinstance(of_section, Mapping) else None
+        if limit is not None and not gate.relative and gate.limit < float(limit):
+            yield f"{gate.id} is {as_written(gate.limit)} in the configuration, which is stricter than {limit}"
 
 
 def good_runs(inputs: Inputs, *, registry: Registry = BUILT_IN) -> Iterator[Evaluation]:
