@@ -195,7 +195,8 @@ def _kinds(maker: Maker) -> list[str]:
 def _options(maker: Maker, kinds: list[str]) -> Mapping[str, bytes]:
     commands = [_command(maker) for _ in range(maker.pick((1, 1, 2, 3)))]
     if maker.chance(0.1):  # what a check judged is recorded, and looked at
-        commands = [["check", "--name", contract_of(maker).replace("\0", "")], *_RECORDING, *commands]
+        name = maker.odd_text() if maker.chance(0.5) else contract_of(maker)  # a badge has it
+        commands = [["check", "--name", name.replace("\0", "")], *_RECORDING, *commands]
     return {ARGV: json.dumps(commands).encode(), PLACES: json.dumps(_places(maker, kinds)).encode()}
 
 
