@@ -19,6 +19,7 @@ from ragcontract.evaluation.source import Inputs, Local, entry_ref, is_entry
 from ragcontract.files.git import is_known
 from ragcontract.history.choose_baseline import Chosen, EntryRows, document_of
 from ragcontract.history.ci_environment import is_default_branch, origin_of
+from ragcontract.history.commits import CheckContext, reachable_by_git
 from ragcontract.history.contract_entries import entries_of
 from ragcontract.history.entry import (
     NO_TIME,
@@ -179,10 +180,11 @@ def _inputs(report: Report, store: Store) -> Inputs:
 
 def _past(report: Report, store: Store, origin: Origin) -> Past:
     """Return the runs that were recorded when the check ran."""
+    branch = report.history.branch if report.history is not UNSET else origin.branch
     return PastOfCheck(
         entries=entries_of(store, report.contract),
-        branch=report.history.branch if report.history is not UNSET else origin.branch,
-        own_run=origin.run_id,
+        branch=branch,
+        context=CheckContext(branch=branch, run_id=origin.run_id, commits=reachable_by_git),
         until=new_id(datetime.fromisoformat(report.created_at).astimezone(UTC), None, "", 0),
     )
 

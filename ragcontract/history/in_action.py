@@ -125,7 +125,7 @@ class JobHistory(Struct, kw_only=True):
             branch=self.role.branch,
             is_pull_request=self.role.is_change,
             run_id=self.context.run[0] or None,
-            commits=lambda: reachable_by_api(connected(), self.context.sha),
+            commits=cache(lambda: reachable_by_api(connected(), self.context.sha)),
             tip=self._tip,
         )
         facts = facts_of(entries_of(self._store(connected), self.settings.name), entry, context)

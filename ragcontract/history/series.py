@@ -6,7 +6,7 @@ runs of a series are compared over the queries that each of them has.
 """
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice, takewhile
 from math import fsum, isnan, nan
@@ -34,11 +34,13 @@ from ragcontract.evaluation.source import Local, entry_ref
 from ragcontract.files.json_lines import UNDECODABLE
 from ragcontract.files.problems import FileRead, Problem
 from ragcontract.history.choose_baseline import NOT_OURS, lines_of
+from ragcontract.history.commits import CheckContext
 from ragcontract.history.contract_entries import ContractEntries, contract_in_message
 from ragcontract.history.entry import Entry
 from ragcontract.history.interface import ResultSets
 from ragcontract.history.trend import scores_alike
 from ragcontract.runs.baseline_file import FORMAT_VERSION, ComparedQuery, MeasuredQuery, StoredBatch, StoredEvent
+from ragcontract.statistics.levels import LEVEL_RUNS
 
 LEAST_SHARED = 0.8  # of today's queries; a run that has fewer with the same question is left out
 
@@ -230,7 +232,7 @@ class _Read(Struct, frozen=True, kw_only=True):
     """Entries, the newest first, and their result sets."""
 
     name: str  # of the store
-    entries: tuple[Entry, ...]
+    entries: Sequence[Entry]
     sets: Mapping[str, bytes | None]
 
     def results(self, sha256: str) -> bytes | None:
@@ -246,47 +248,57 @@ Limited: TypeAlias = Callable[[Callable[[], _Read]], _Read]
 
 
 class PastOfCheck(Struct, frozen=True, kw_only=True):
-    """The recorded runs of a branch, for limits on levels."""
+    """The recorded runs of a branch at the commits that the checked one contains, for limits on levels."""
 
-    entries: ContractEntries | None  # None if they could not be read
+    entries: ContractEntries
     branch: str | None
-    own_run: int | None  # the workflow run of this check, whose entries do not count
-    is_pull_request: bool = False  # so that its base branch must have been recorded
-    problem: str = ""  # why they could not be read
+    context: CheckContext  # the check
     until: str = "9"  # only entries with lower ids count, which begin with their time
     limited: Limited = at_once  # reads within a limited time
 
     def series(self, contract: Contract, plan: Plan, run: Side, keys: Sequence[str]) -> PastSeries:
         """See :class:`~ragcontract.evaluation.past.Past`."""
-        if self.entries is None:
-            return PastSeries(problem=self.problem)
-        try:
-            read = self.limited(partial(self._read, self.entries, contract.config.history))
-        except InputError as error:
-            return PastSeries(problem=str(error))
         since, named = contract.config.history.since, contract_in_message(self.entries.contract)
         which = f"{named} on {visible(self.branch)}" if self.branch else named
-        if not read.entries and self.is_pull_request and not any(map(self._counts, self.entries.newest)):
-            return PastSeries(problem=f"nothing is recorded for {which}: record the base branch first")
-        which += f" since {since}" if since else ""
+        try:
+            read = self.limited(partial(self._read, contract.config.history, which))
+        except InputError as error:
+            return PastSeries(problem=str(error))
         past = Rescoring(read, contract.config_file, plan, keys)
         series = past.series([past.run_of(entry) for entry in reversed(read.entries)], run)
-        return PastSeries(
-            series=series, of=f" ({which})" if since or not read.entries else "", notes=tuple(past.notes())
-        )
+        of = f" ({which}{f' since {since}' if since else ''})" if since or not read.entries else ""
+        return PastSeries(series=series, of=of, notes=tuple(past.notes()))
 
-    def _read(self, entries: ContractEntries, limits: HistoryLimits) -> _Read:
-        """Read the newest entries that count, and their result sets."""
-        since = (limits.since or "").replace("-", "")
-        newest = takewhile(lambda entry: entry.id >= since, islice(entries.newest_first(), bounds.WINDOW_AMONG))
-        window = tuple(islice(filter(self._counts, newest), limits.window))
-        digests = {entry.results.sha256 for entry in window if entry.results}
-        store = entries.store
-        return _Read(name=store.name, entries=window, sets={sha256: store.results(sha256) for sha256 in digests})
+    def _read(self, limits: HistoryLimits, which: str) -> _Read:
+        """Read the newest entries that count, and their result sets; raises InputError if there should be more."""
+        commits, since = self.context.commits(), (limits.since or "").replace("-", "")
+        counting = self._counting(frozenset(commits.order))
+        recent = [*islice(takewhile(lambda entry: entry.id >= since, counting), limits.window)]
+        if len(recent) < LEVEL_RUNS and commits.advice:
+            raise InputError([f"history has {count(len(recent), 'run')} of {which} here: {commits.advice}"])
+        if not recent and self.context.is_pull_request and not next(self._counting(frozenset(commits.order)), None):
+            raise InputError([f"nothing is recorded for {which}: record the base branch first"])
+        digests = {entry.results.sha256 for entry in recent if entry.results}
+        store = self.entries.store
+        return _Read(name=store.name, entries=recent, sets={sha256: store.results(sha256) for sha256 in digests})
 
-    def _counts(self, entry: Entry) -> bool:
-        is_of_branch = entry.source.branch == self.branch and entry.id < self.until
-        return is_of_branch and not entry.source.dirty and not entry.is_of_run(self.own_run)
+    def _counting(self, commits: Collection[str]) -> Iterator[Entry]:
+        """Yield the entries that count, newest first: of the branch, at one of the commits, of a clean tree."""
+        for entry in islice(self.entries.newest_first(), bounds.WINDOW_AMONG):
+            source = entry.source
+            is_before = entry.id < self.until and not entry.is_of_run(self.context.run_id)
+            if is_before and source.branch == self.branch and source.commit in commits and not source.dirty:
+                yield entry
+
+
+class Unreadable(Struct, frozen=True, kw_only=True):
+    """A history that cannot be read."""
+
+    problem: str  # why
+
+    def series(self, contract: Contract, plan: Plan, run: Side, keys: Sequence[str]) -> PastSeries:  # noqa: ARG002
+        """See :class:`~ragcontract.evaluation.past.Past`."""
+        return PastSeries(problem=self.problem)
 
 
 def _are(runs: int) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 from ragcontract.statistics.change_points import change_points
 from tests.builders import golden, run, write_jsonl
-from tests.history.repository import commits, git, new_repository, without_ci
+from tests.history.repository import commits, git, new_repository
 from tests.process import Ended, rag_contract
 
 START = datetime(2026, 10, 2, 12, tzinfo=UTC)
@@ -23,9 +23,9 @@ ID = "history.mrr_drop_gt"
 
 @pytest.fixture(autouse=True)
 def days(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let each check be a day after the one before, in a folder that is no repository."""
-    without_ci(monkeypatch)
-    monkeypatch.chdir(tmp_path)
+    """Let each check be a day after the one before, in a repository."""
+    new_repository(tmp_path, monkeypatch)
+    next_commit()
     times: Iterator[datetime] = (START + timedelta(days=number // 2) for number in count())  # a check asks twice
     monkeypatch.setattr("ragcontract.cli.commands.check.clock", lambda: next(times))
 
@@ -49,7 +49,8 @@ def checked(*options: str) -> Ended:
 
 
 def recorded(right: int = QUERIES, *options: str) -> Ended:
-    """Check a run and record it as one of main; return how the check ended."""
+    """Check a run and record it as one of main, at a commit of its own; return how the check ended."""
+    next_commit()
     retrieved(right)
     ended = checked(*options)
     assert ended.code in {0, 1}, ended
@@ -119,6 +120,7 @@ def test_metrics_of_which_less_is_better_have_a_limit_on_rises() -> None:
         write_jsonl(Path("current_run.jsonl"), rows)
 
     for value in (4.0, 3.0, 3.0, 3.0, 3.0, 3.0, 5.0):
+        next_commit()
         costs(value)
         assert checked().code in {0, 1}
         assert rag_contract("history", "add", *STORE).code == 0
@@ -223,16 +225,12 @@ def next_commit() -> None:
     git("reset", "-q", "--hard")
 
 
-def test_no_pull_request_makes_the_drop_and_the_second_fails_until_the_loss_is_accepted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_pull_request_makes_the_drop_and_the_second_fails_until_the_loss_is_accepted() -> None:
     """Twelve pull requests lose 0.9 of the drop limit each; the level limit is 1.5 times the drop limit."""
-    new_repository(tmp_path, monkeypatch)
     drop, step = {"fail_on": {"mrr_drop_gt": 0.05}}, 9  # of 200 questions: 0.045
     levels = {"history": {"mrr_drop_gt": 0.075}}
     contract(drop)
     for right in [QUERIES] * 5:
-        next_commit()
         recorded(right, "--baseline", "history:last-pass")
     statuses = []
     for number in range(1, 13):
@@ -264,6 +262,7 @@ def test_new_and_reworded_questions_are_no_change_of_the_retriever() -> None:
                 row["query"] = f"Asked otherwise: {row['query']}"
             write_jsonl(Path("golden.jsonl"), [*old, *new])
             rows += [run(f"n{extra}", "other") for extra in range(10)]
+        next_commit()
         write_jsonl(Path("current_run.jsonl"), rows)
         ended = checked()
         assert ended.code == 0, ended
@@ -328,3 +327,42 @@ def test_limits_beside_one_that_is_skipped_are_not_called_skipped() -> None:
     contract(LEVEL | {"minimums": {"mrr_at_k": 0.5}})
     recorded()
     assert "minimum 0.50, allowed drop below the best level 0.075 (skipped)" in Path("report.md").read_text()
+
+
+def test_only_runs_at_commits_that_the_checked_one_contains_count() -> None:
+    """A pull request that started before main got better is not compared with the better main."""
+    contract(LEVEL)
+    for _ in range(5):
+        recorded(150)
+    git("branch", "topic")
+    for _ in range(5):
+        recorded()
+    retrieved(150)
+    assert checked().code == 1
+    git("checkout", "-q", "topic")
+    assert checked().code == 0
+    assert (gate()["before"], gate()["level"]["runs"]) == (0.75, 5)
+
+
+def test_a_shallow_clone_does_not_switch_the_limit_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    contract(LEVEL)
+    for _ in range(6):
+        recorded()
+    store = Path("history").resolve()
+    files = [Path(name).resolve() for name in ("golden.jsonl", "ragcontract.yml", "current_run.jsonl")]
+    git("clone", "-q", "--depth=2", f"file://{Path.cwd()}", str(tmp_path / "shallow"))
+    monkeypatch.chdir(tmp_path / "shallow")
+    for file in files:
+        Path(file.name).write_bytes(file.read_bytes())
+    ended = rag_contract("check", "--name", "docs", "--history", str(store), "--branch", "main")
+    assert ended.code == 2
+    assert f"{ID} cannot be judged: history has 2 runs of 'docs' on main here: this clone is shallow" in ended.err
+
+
+def test_outside_of_a_repository_the_limit_cannot_be_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    contract(LEVEL)
+    retrieved(0)
+    monkeypatch.setenv("GIT_DIR", str(tmp_path))
+    ended = checked()
+    assert ended.code == 2
+    assert f"{ID} cannot be judged: history: git shows no commit here" in ended.err
