@@ -69,6 +69,8 @@ class LevelRuns(Struct, frozen=True, kw_only=True):
     runs: int  # how many have the metric
     first: str  # the day of the first of the five runs with the best mean
     last: str  # the day of the last of them
+    queries: int  # over which the run and the level are compared: those that all runs have
+    todays: int  # that have the metric in this run
 
 
 class GateReport(Struct, frozen=True, kw_only=True):
@@ -126,6 +128,11 @@ class GateReport(Struct, frozen=True, kw_only=True):
         return self.kind in OF_LEVEL
 
     @property
+    def is_of_part(self) -> bool:
+        """Whether a limit on a level does not look at all queries of today."""
+        return self.level is not UNSET and self.level.queries < self.level.todays
+
+    @property
     def of(self) -> str | None:
         """The tag or the tier whose queries the gate limits; None for all queries."""
         return self.tier or self.tag
@@ -163,15 +170,13 @@ def found_and_allowed(gate: Gate, report: GateReport, mode: FailMode) -> Sequenc
 
 def _beside_level(gate: Gate, report: GateReport) -> str:
     """Return ``MRR@5 is 0.78; its best level in the last 30 runs was 0.84 (runs of 2 to 9 October 2026)``."""
-    digits = digits_beside_limit(report.observed, gate.limit)
-    if report.now is None or report.before is None or not report.level:
+    digits, of = digits_beside_limit(report.observed, gate.limit), report.level
+    if report.now is None or report.before is None or not of:
         return f"{gate.quantity.label} has no level yet"
-    level, days = (
-        fixed(report.before, digits),
-        period(*map(date.fromisoformat, (report.level.first, report.level.last))),
-    )
-    of = f"its best level in the last {count(report.level.runs, 'run')} was {level} (runs of {days})"
-    return f"{gate.quantity.label} is {fixed(report.now, digits)}; {of}"
+    over = f" over {of.queries:,} of {count(of.todays, 'query')}" if of.queries < of.todays else ""
+    days = period(*map(date.fromisoformat, (of.first, of.last)))
+    level = f"its best level in the last {count(of.runs, 'run')} was {fixed(report.before, digits)} (runs of {days})"
+    return f"{gate.quantity.label} is {fixed(report.now, digits)}{over}; {level}"
 
 
 def period(first: date, last: date) -> str:

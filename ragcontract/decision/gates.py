@@ -234,7 +234,13 @@ def _of_level(gate: Gate, past: PastSeries | None) -> Observed:
         return Observed(amount=0.0, now=now, skipped=why)
     if now is None:
         return Observed(why=f"no query with a value of {gate.quantity.label} is in this run and in all recorded runs")
-    level = LevelRuns(runs=runs, first=best.first.isoformat(), last=best.last.isoformat())
+    level = LevelRuns(
+        runs=runs,
+        first=best.first.isoformat(),
+        last=best.last.isoformat(),
+        queries=series.queries,
+        todays=series.todays,
+    )
     return replace(_change(gate, now, best.value), level=level)
 
 

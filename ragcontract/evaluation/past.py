@@ -46,6 +46,7 @@ class Series(Struct, frozen=True, kw_only=True):
     values: Sequence[float | None]  # a mean for each run
     now: float | None = None  # the mean of the run that is checked
     queries: int = 0  # that all of them have
+    todays: int = 0  # that have the metric in the run that is checked
     share: float = 0.0  # of the mean, which the query with the largest weight has
 
     @property

@@ -146,10 +146,15 @@ class Entry(Struct, frozen=True, kw_only=True, dict=True):
     metrics: dict[str, EntryMetric]
     gates: list[EntryGate]
     broken: EntryBroken
-    failed: Annotated[list[str], Meta(description="The queries that fail; the first 1,000.")]
+    failed: Annotated[
+        list[str], Meta(max_length=bounds.ENTRY_FAILED, description="The queries that fail; the first 1,000.")
+    ]
     tolerated: Annotated[
         list[str],
-        Meta(description="Broken queries that do not fail by themselves: known, waived and such; the first 1,000."),
+        Meta(
+            max_length=bounds.ENTRY_FAILED,
+            description="Broken queries that do not fail by themselves: known, waived and such; the first 1,000.",
+        ),
     ] = []
     pass_rate: float | None = None
     latency: Latency | None = None

@@ -6,9 +6,9 @@ runs of a series are compared over the queries that each of them has.
 """
 
 from array import array
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice, takewhile
+from itertools import islice
 from math import fsum, isnan, nan
 from sys import intern
 from typing import TypeAlias
@@ -179,18 +179,28 @@ class Rescoring:
 
     def series(self, runs: Sequence[RecordedRun], today: Side | None = None) -> dict[str, Series]:
         """Return the series of each metric; ``runs`` are the oldest first, and ``today`` is the run that is checked."""
-        total = len(self._plan.golden)
-        kept = [run for run in runs if run.queries is None or sum(run.queries.has) >= LEAST_SHARED * total]
+        kept, shared = list[RecordedRun](), int.from_bytes(b"\1" * len(self._plan.golden))
+        least = LEAST_SHARED * shared.bit_count()
+        for run in reversed(runs):  # the newest first: a run that shares too few queries with those is left out
+            both = shared if run.queries is None else shared & int.from_bytes(run.queries.has)
+            if both.bit_count() >= least:
+                kept.append(run)
+                shared = both
         self._few = len(runs) - len(kept)
+        kept.reverse()
         now = self._values(today) if today else None
         return {key: self._series(metric, kept, now) for key, metric in self._metrics.items()}
+
+    @property
+    def unreadable(self) -> bool:
+        """Whether a result set cannot be read."""
+        return bool(self._without_results)
 
     def notes(self) -> Iterator[str]:
         """Yield what was left out."""
         if self._few:
-            have = "shares" if self._few == 1 else "share"
-            todays = f"less than {percent(LEAST_SHARED)} of today's {count(len(self._plan.golden), 'query')}"
-            yield f"{count(self._few, 'recorded run')} {have} {todays} and {_are(self._few)} left out"
+            with_others = f"less than {percent(LEAST_SHARED)} of today's {count(len(self._plan.golden), 'query')}"
+            yield f"{count(self._few, 'recorded run')} left out: with {'it' if self._few == 1 else 'them'}, all runs would share {with_others}"
         if number := len(self._without_results):
             first = shorten(self._without_results[0], bounds.MESSAGE)
             yield f"{count(number, 'result set')} of recorded runs cannot be read: {first}"
@@ -224,6 +234,7 @@ class Rescoring:
             values=tuple(map(mean, runs)),
             now=None if of_today is None else means[id(of_today)],
             queries=len(shared),
+            todays=sum(not isnan(value) for value in of_today) if of_today is not None else 0,
             share=max(self._weights[number] for number in shared) / total if shared else 0.0,
         )
 
@@ -266,29 +277,34 @@ class PastOfCheck(Struct, frozen=True, kw_only=True):
             return PastSeries(problem=str(error))
         past = Rescoring(read, contract.config_file, plan, keys)
         series = past.series([past.run_of(entry) for entry in reversed(read.entries)], run)
+        if past.unreadable and any(len(each.known) < LEVEL_RUNS for each in series.values()):
+            return PastSeries(problem="; ".join(past.notes()))
         of = f" ({which}{f' since {since}' if since else ''})" if since or not read.entries else ""
         return PastSeries(series=series, of=of, notes=tuple(past.notes()))
 
     def _read(self, limits: HistoryLimits, which: str) -> _Read:
         """Read the newest entries that count, and their result sets; raises InputError if there should be more."""
         commits, since = self.context.commits(), (limits.since or "").replace("-", "")
-        counting = self._counting(frozenset(commits.order))
-        recent = [*islice(takewhile(lambda entry: entry.id >= since, counting), limits.window)]
-        if len(recent) < LEVEL_RUNS and commits.advice:
-            raise InputError([f"history has {count(len(recent), 'run')} of {which} here: {commits.advice}"])
-        if not recent and self.context.is_pull_request and not next(self._counting(frozenset(commits.order)), None):
+        order, recent, looked = frozenset(commits.order), list[Entry](), 0
+        for entry in islice(self.entries.newest_first(), bounds.WINDOW_AMONG):
+            if entry.id < since or len(recent) == limits.window:
+                break
+            looked += 1
+            if self._counts(entry) and entry.source.commit in order:
+                recent.append(entry)
+        ended = f"no more are among the newest {looked:,} entries" if looked == bounds.WINDOW_AMONG else ""
+        if len(recent) < LEVEL_RUNS and (why := commits.advice or next(self.entries.warnings(), ended)):
+            raise InputError([f"history has {count(len(recent), 'run')} of {which} here: {why}"])
+        if not recent and not since and self.context.is_pull_request:
             raise InputError([f"nothing is recorded for {which}: record the base branch first"])
         digests = {entry.results.sha256 for entry in recent if entry.results}
         store = self.entries.store
         return _Read(name=store.name, entries=recent, sets={sha256: store.results(sha256) for sha256 in digests})
 
-    def _counting(self, commits: Collection[str]) -> Iterator[Entry]:
-        """Yield the entries that count, newest first: of the branch, at one of the commits, of a clean tree."""
-        for entry in islice(self.entries.newest_first(), bounds.WINDOW_AMONG):
-            source = entry.source
-            is_before = entry.id < self.until and not entry.is_of_run(self.context.run_id)
-            if is_before and source.branch == self.branch and source.commit in commits and not source.dirty:
-                yield entry
+    def _counts(self, entry: Entry) -> bool:
+        """Return whether a run counts, as far as its commit does not decide it."""
+        is_before = entry.id < self.until and not entry.is_of_run(self.context.run_id)
+        return is_before and entry.source.branch == self.branch and not entry.source.dirty
 
 
 class Unreadable(Struct, frozen=True, kw_only=True):
@@ -299,10 +315,6 @@ class Unreadable(Struct, frozen=True, kw_only=True):
     def series(self, contract: Contract, plan: Plan, run: Side, keys: Sequence[str]) -> PastSeries:  # noqa: ARG002
         """See :class:`~ragcontract.evaluation.past.Past`."""
         return PastSeries(problem=self.problem)
-
-
-def _are(runs: int) -> str:
-    return "is" if runs == 1 else "are"
 
 
 def _on(scale: Scale, value: float) -> float:

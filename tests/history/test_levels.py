@@ -77,7 +77,7 @@ def test_a_run_below_the_best_level_fails_with_a_sentence_that_says_since_when()
         recorded(right)
     retrieved(150)
     assert checked().code == 1
-    level = {"runs": 7, "first": "2026-10-02", "last": "2026-10-06"}
+    level = {"runs": 7, "first": "2026-10-02", "last": "2026-10-06", "queries": 200, "todays": 200}
     assert gate()["kind"] == "level_drop"
     assert (gate()["now"], gate()["before"], gate()["level"]) == (0.75, 0.84, level)
     assert gate()["message"] == (
@@ -184,7 +184,8 @@ def test_only_the_window_counts_and_only_from_the_day_since() -> None:
     assert checked().code == 1
     contract({"history": limits | {"window": 30, "since": "2026-10-07"}})  # the first day of the worse runs
     assert checked().code == 0
-    assert gate()["level"] == {"runs": 11, "first": "2026-10-13", "last": "2026-10-17"}
+    level = gate()["level"]
+    assert (level["runs"], level["first"], level["last"]) == (11, "2026-10-13", "2026-10-17")
     contract({"history": limits | {"window": 30, "since": "2026-10-06"}})
     assert checked().code == 0, "one good run among them is no level"
 
@@ -366,3 +367,78 @@ def test_outside_of_a_repository_the_limit_cannot_be_judged(tmp_path: Path, monk
     ended = checked()
     assert ended.code == 2
     assert f"{ID} cannot be judged: history: git shows no commit here" in ended.err
+
+
+def entry_files() -> list[Path]:
+    return sorted(Path().glob("history/entries/docs/*/*.json"))
+
+
+def test_entries_that_cannot_be_read_do_not_switch_the_limit_off() -> None:
+    contract(LEVEL)
+    for _ in range(8):
+        recorded()
+    retrieved(0)
+    for path in entry_files()[:4]:
+        path.write_text(path.read_text().replace('"schema_version": 1', '"schema_version": 2'))
+    ended = checked()
+    assert ended.code == 2
+    assert f"{ID} cannot be judged: history has 4 runs of 'docs' on main here: history: skipped 4 entries " in ended.err
+
+
+def test_result_sets_that_are_gone_do_not_switch_the_limit_off() -> None:
+    contract(LEVEL)
+    for _ in range(6):
+        recorded()
+    assert rag_contract("history", "prune", "--history", "history", "--keep-results", "1").code == 0
+    for path in Path().glob("history/results/*/*"):
+        path.unlink()
+    retrieved(0)
+    assert checked().code == 1, "the means that were recorded are those of today's questions"
+    contract(LEVEL, [golden("new", "doc")])
+    write_jsonl(Path("current_run.jsonl"), [run(f"q{n}", "other") for n in range(QUERIES - 1)] + [run("new", "x")])
+    ended = checked()
+    assert ended.code == 2
+    assert f"{ID} cannot be judged: 1 result set of recorded runs cannot be read: history:2026" in ended.err
+
+
+def test_entries_of_other_branches_do_not_switch_the_limit_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    contract(LEVEL)
+    for number in range(12):
+        recorded()
+        if number >= 5:
+            path = entry_files()[-1]
+            path.write_text(path.read_text().replace('"branch": "main"', '"branch": "noise"'))
+    retrieved(0)
+    monkeypatch.setattr("ragcontract.core.bounds.WINDOW_AMONG", 8)
+    ended = checked()
+    assert ended.code == 2
+    assert "history has 1 run of 'docs' on main here: no more are among the newest 8 entries" in ended.err
+
+
+def test_the_queries_that_are_compared_are_most_of_todays_and_reports_say_how_many() -> None:
+    """Each of ten runs lacks another tenth of the questions: of these, two runs can be compared."""
+    contract(LEVEL)
+    for _ in range(6):
+        recorded()
+    rows = [golden(f"q{number}", f"doc{number}") for number in range(QUERIES)]
+    for row in rows[:20]:
+        row["query"] += "!"
+    write_jsonl(Path("golden.jsonl"), rows)
+    retrieved(QUERIES - 8)
+    assert checked().code == 0
+    assert (gate()["level"]["queries"], gate()["level"]["todays"]) == (180, 200)
+    assert "MRR@5 is 0.956 over 180 of 200 queries; its best level" in Path("report.md").read_text()
+    for tenth in range(10):
+        for row in rows:
+            row["query"] = row["query"].rstrip("!")
+        for row in rows[tenth * 20 : tenth * 20 + 20]:
+            row["query"] += "#"
+        write_jsonl(Path("golden.jsonl"), rows)
+        recorded()
+    for row in rows:
+        row["query"] = row["query"].rstrip("#")
+    write_jsonl(Path("golden.jsonl"), rows)
+    retrieved(0)
+    checked()
+    assert gate()["level"]["queries"] >= 160
+    assert "8 recorded runs left out: with them, all runs would share less than 80%" in Path("report.md").read_text()

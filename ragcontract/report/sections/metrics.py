@@ -58,10 +58,10 @@ def metrics(report: Report, form: Form, max_tags: int, *, folds: bool = True, tr
 
 def metric_notes(report: Report) -> list[Text]:
     """Return the notes below the metrics: limits on levels that do not hold, what is compared, and on the run."""
-    of_levels = [gate.message for gate in report.gates if gate.of_level and gate.status != "pass"][: bounds.NAMES]
+    of_levels = [gate.message for gate in report.gates if gate.of_level and (gate.status != "pass" or gate.is_of_part)]
     facts = [Text(note, "fact") for note in (shared_note(report), repeats_note(report)) if note]
     return [
-        *(Text(note, "line") for note in of_levels),
+        *(Text(note, "line") for note in of_levels[: bounds.NAMES]),
         *facts,
         *(Text(note, "line") for note in report.run_notes if note),
     ]
