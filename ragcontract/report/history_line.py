@@ -3,7 +3,6 @@
 It is made from the report alone, which may be that of a stranger.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
@@ -14,12 +13,12 @@ from ragcontract.core.metric import Direction
 from ragcontract.core.numbers import SAME, count, digits_for, fixed, sparkline
 from ragcontract.core.phrase import Name, Phrase
 from ragcontract.core.safe_text import clipped
-from ragcontract.report.history_report import COMMIT_DIGITS, MetricHistory, branch_of
+from ragcontract.report.history_report import COMMIT_DIGITS, MetricHistory, on_branch, time_and_commit
 from ragcontract.report.limit_text import digits_of
 from ragcontract.report.record import Report
 
-_DAY = re.compile(r"(\d{4})(\d\d)(\d\d)T", re.ASCII)  # the start of an entry's id
 LEAST_RUNS = 2  # a change needs two
+DAY = len("2026-11-21")
 
 Run = tuple[str, float]  # the id of an entry, and the mean
 
@@ -33,13 +32,12 @@ def _lines(report: Report) -> Iterator[Phrase]:
     history = report.history
     if history is UNSET:
         return
-    on_branch = (" on ", Name(branch)) if (branch := branch_of(history)) else ()
     for key, metric in report.metrics.items():
         past = history.metrics.get(key)
         runs = [] if past is None else _runs(past)
         if past is not None and len(runs) >= LEAST_RUNS:
             numbers = _numbers(past, runs, metric.better, digits_of(report))
-            yield (clipped(metric.label, bounds.NAME), *on_branch, *numbers)
+            yield (clipped(metric.label, bounds.NAME), *on_branch(history), *numbers)
 
 
 def _runs(past: MetricHistory) -> list[Run]:
@@ -71,7 +69,8 @@ def _worst_since(runs: Sequence[Run], now: float, better: Direction) -> str:
     as_bad = next((run for run, value in reversed(runs) if sign * (value - now) <= SAME), None)
     if as_bad is None:
         return f", the {word} of these runs"
-    return f", the {word} since {day}" if (day := _day(as_bad)) else ""
+    when, commit = time_and_commit(as_bad)
+    return f", the {word} since {when[:DAY]}" if commit else ""
 
 
 def _changed_since(past: MetricHistory, shown: Sequence[Run]) -> Phrase:
@@ -82,9 +81,3 @@ def _changed_since(past: MetricHistory, shown: Sequence[Run]) -> Phrase:
         return ()
     word = "lower" if point.after < point.before else "higher"
     return (f", {word} since ", Name(point.commit[:COMMIT_DIGITS]))
-
-
-def _day(entry_id: str) -> str:
-    """Return the day in the id of an entry; empty for any other text."""
-    match = _DAY.match(entry_id)
-    return "-".join(match.groups()) if match else ""

@@ -4,6 +4,7 @@ In the sentences, branch and commit are names, which each format escapes. They a
 repeats them.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Annotated, TypeAlias
 
@@ -12,7 +13,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count
 from ragcontract.core.phrase import Name, Phrase
-from ragcontract.core.safe_text import shorten
+from ragcontract.core.safe_text import clipped, shorten
 from ragcontract.report.parts import BaselineInput
 
 Count = Annotated[int, Meta(ge=0)]
@@ -104,8 +105,23 @@ class HistoryReport(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 Known: TypeAlias = HistoryReport | UnsetType
 COMMIT_DIGITS = 7  # as git and GitHub show commits
+_ENTRY_ID = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)\d\dZ-([0-9a-f]{7})[0-9a-f]{5}-", re.ASCII)
 # What is true of the commits that are newer than an entry, by how the entry was named; a commit or an id pins it.
 PASSED_OVER = {"last-pass": "not recorded or did not pass", "last": "not recorded"}
+
+
+def time_and_commit(entry_id: str) -> tuple[str, str]:
+    """Return the time (UTC) and the commit in the id of an entry; the text itself and no commit if it is no such id."""
+    match = _ENTRY_ID.match(entry_id)
+    if match is None:
+        return clipped(entry_id, bounds.HTML_NAME), ""
+    year, month, day, hour, minute, commit = match.groups()
+    return f"{year}-{month}-{day} {hour}:{minute}", commit
+
+
+def on_branch(history: HistoryReport) -> Phrase:
+    """Return the branch whose entries were read, with the word before it; empty if it is not known."""
+    return (" on ", Name(branch)) if (branch := branch_of(history)) else ()
 
 
 def branch_of(history: HistoryReport) -> str:
@@ -149,7 +165,6 @@ def broken_on_branch(history: Known, query_id: str) -> Phrase:
     if history is UNSET or broken is None:
         return ()
     commit = Name(broken.commit[:COMMIT_DIGITS])
-    on_branch = (" on ", Name(branch)) if (branch := branch_of(history)) else ()
     if broken.or_before:
-        return ("broken", *on_branch, " since ", commit, " or earlier")
-    return ("broken since ", commit, *on_branch)
+        return ("broken", *on_branch(history), " since ", commit, " or earlier")
+    return ("broken since ", commit, *on_branch(history))

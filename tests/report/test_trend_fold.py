@@ -56,7 +56,7 @@ def test_the_chart_ends_with_this_run() -> None:
     )
     tags = [tag for tag, attrs in page.elements if (attrs.get("class") or "").startswith("point")]
     assert tags == ["circle"] * 12 + ["rect"] * 8 + ["circle"]
-    assert "2026-07-01 12:00 0.900 this run, pass" in page.text
+    assert "2026-07-01 12:00 0.900 pass, this run" in page.text
     assert "minimum 0.40 (not in the chart) best level 1.000 21 values as a table" in page.text
     assert "About 1 history in 140 without a change ever shows a change point" in page.text
 

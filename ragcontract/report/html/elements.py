@@ -16,7 +16,7 @@ from msgspec import Struct
 from ragcontract.core import bounds
 from ragcontract.core.gate import FALLING
 from ragcontract.core.metric import Scale
-from ragcontract.core.numbers import as_written, count, more, percent, signed
+from ragcontract.core.numbers import as_written, count, fixed, more, percent, signed
 from ragcontract.core.phrase import Name, Phrase, render
 from ragcontract.core.safe_text import clipped, visible
 from ragcontract.decision.gate_report import GateReport
@@ -66,6 +66,7 @@ def environment() -> Environment:
         "LABELS": STATUS,
         "more": more,
         "count": count,
+        "fixed": fixed,
         "percent": percent,
         "heat_of": heat_of,
     }

@@ -16,7 +16,8 @@ from ragcontract.report import comparison
 from ragcontract.report.comparison import ComparedMetric, RunComparison, RunMean
 from ragcontract.report.formats import Reported
 from ragcontract.report.headline import VERDICTS, headline, subject
-from ragcontract.report.html import charts, elements, query_rows
+from ragcontract.report.html import elements, query_rows
+from ragcontract.report.html.charts import charts_of
 from ragcontract.report.html.elements import FORM, PACKAGE, environment, phrase, shown
 from ragcontract.report.limit_text import could_hide, digits_of, tested_together
 from ragcontract.report.metric_table import main_metric, table_rows
@@ -38,7 +39,6 @@ def render(report: Report, passages: query_rows.Passages = NO_PASSAGES) -> bytes
     script = "\n".join(map(asset, SCRIPTS))
     blocks = list(metrics(report, FORM, bounds.HTML_CARDS))
     legend = LEGEND + (COMPARED if report.inputs.baseline else "")
-    drawn = charts.charts_of(report)
     has_bars = any(elements.bar_of(row) for row in table_rows(report))
     return rendered(
         "page.html",
@@ -69,10 +69,7 @@ def render(report: Report, passages: query_rows.Passages = NO_PASSAGES) -> bytes
         elements=elements,
         rows=query_rows,
         line_of=line_of,
-        trends=drawn,
-        trends_title=charts.title_of(report),
-        has_changes=any(chart.changes for chart in drawn),
-        wrong=charts.HOW_OFTEN_WRONG,
+        trends=charts_of(report),
     )
 
 
