@@ -15,7 +15,7 @@ from msgspec import Struct
 from ragcontract.contract.resolve import Contract
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.core.metric import Metric
+from ragcontract.core.metric import Metric, loss
 from ragcontract.core.numbers import SAME, as_written, count, digits_for, fixed
 from ragcontract.core.safe_text import clipped
 from ragcontract.evaluation.past import PastRun, Series
@@ -25,7 +25,7 @@ from ragcontract.history.entry import short_commit
 from ragcontract.history.for_check import HistoryOfCheck
 from ragcontract.history.series import Rescoring
 from ragcontract.report.terminal import aligned
-from ragcontract.statistics.change_points import LEAST_RUNS, change_points
+from ragcontract.statistics.change_points import LEAST_RUNS, ChangePoint, change_points
 from ragcontract.statistics.levels import LEVEL_RUNS, level, mean, sigma
 from ragcontract.statistics.significance import exceeded_by, t_quantile
 from ragcontract.statistics.suggested_limits import round_up
@@ -41,8 +41,7 @@ class Fall(Struct, frozen=True, kw_only=True):
     """A change point for the worse, and which limits fail at it or soon after."""
 
     run: PastRun
-    before: float
-    after: float
+    point: ChangePoint
     caught: Sequence[str]  # the sections of these limits; empty if it is missed
 
 
@@ -76,12 +75,8 @@ def proposal_of(history: HistoryOfCheck, contract: Contract, plan: Plan, keys: S
     if facts.entries is None:
         raise InputError([facts.problem])
     past = Rescoring(facts.entries.store, contract.config_file, plan, keys)
-    of_branch = (
-        entry
-        for entry in facts.entries.newest_first()
-        if entry.source.branch == facts.branch and not entry.source.dirty
-    )
-    runs = [past.run_of(entry) for entry in islice(of_branch, bounds.SUGGESTED_RUNS)]
+    clean = (entry for entry in facts.entries.of_branch(facts.branch) if not entry.source.dirty)
+    runs = [past.run_of(entry) for entry in islice(clean, bounds.SUGGESTED_RUNS)]
     every = past.series(runs[::-1])
     enough = [series for series in every.values() if len(series.known) >= LEAST_RUNS]
     notes = [*facts.warnings(), *past.notes()]
@@ -121,25 +116,20 @@ def _of_series(series: Series, tail: float, window: int) -> FromHistory:
     noise = sigma(values, splits) or 0.0
     times = t_quantile(tail, len(values) - len(splits) - 1)  # as sigma itself is an estimate
     above = exceeded_by(1 / (window - LEVEL_RUNS + 1)) / sqrt(LEVEL_RUNS)
-    now = mean(values[(splits or [0])[-1] :])
+    now = points[-1].after if points else mean(values)
     limits = {
         "fail_on": _limit(series, now, sqrt(2) * times * noise, noise),
         "history": _limit(series, now, (above + LEVEL_SPREAD * times) * noise, noise),
     }
-    sign = 1 if metric.better == "higher" else -1
-    worse = [point for point in points if sign * (point.before - point.after) > SAME]
+    worse = [point for point in points if loss(metric.better, point.before, point.after) > SAME]
     alarms = _replayed(series, values, limits, window, [point.position for point in worse])
-    soon = [range(point.position, point.position + SOON + 1) for point in worse]
-    falls = [
-        Fall(
-            run=runs[point.position],
-            before=point.before,
-            after=point.after,
-            caught=sorted({section for at in near for section in alarms.get(at, ())}),
-        )
-        for point, near in zip(worse, soon, strict=True)
-    ]
-    false = [runs[at] for at in alarms if not any(at in near for near in soon)]
+    falls, soon = [], set[int]()
+    for point in worse:
+        near = range(point.position, point.position + SOON + 1)
+        caught = sorted({section for at in near for section in alarms.get(at, ())})
+        falls.append(Fall(run=runs[point.position], point=point, caught=caught))
+        soon.update(near)
+    false = [runs[at] for at in alarms if at not in soon]
     return FromHistory(metric=metric, runs=runs, mean=now, sigma=noise, limits=limits, falls=falls, false=false)
 
 
@@ -158,7 +148,6 @@ def _replayed(
 
     Some runs after a change for the worse, the loss counts as accepted: the level is that of the runs since.
     """
-    sign = 1 if series.metric.better == "higher" else -1
     alarms: dict[int, list[str]] = {}
     for at in range(1, len(values)):
         since = max((position for position in worse if position + SOON < at), default=0)
@@ -166,7 +155,7 @@ def _replayed(
         before = {"fail_on": values[at - 1], "history": best.value if best else None}
         for section, limit in limits.items():
             of = before[section]
-            if limit is not None and of is not None and sign * (of - values[at]) > limit + SAME:
+            if limit is not None and of is not None and loss(series.metric.better, of, values[at]) > limit + SAME:
                 alarms.setdefault(at, []).append(section)
     return alarms
 
@@ -198,8 +187,9 @@ def explained(proposal: Proposal) -> Iterator[str]:
 
 
 def _line(of: FromHistory, fall: Fall) -> str:
-    digits = digits_for([(fall.before, fall.after)])
-    change = f"{fixed(fall.before, digits)} → {fixed(fall.after, digits)}"
+    before, after = fall.point.before, fall.point.after
+    digits = digits_for([(before, after)])
+    change = f"{fixed(before, digits)} → {fixed(after, digits)}"
     by = f", by {' and '.join(fall.caught)}" if fall.caught else ""
     where = f"{short_commit(fall.run.commit)} ({fall.run.day})"
     return f"{of.metric.label}: {'caught' if fall.caught else 'missed'}: {change} at {where}{by}"

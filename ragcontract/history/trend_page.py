@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcontract.core import bounds
-from ragcontract.core.metric import Metric
+from ragcontract.core.metric import Metric, loss
 from ragcontract.core.numbers import count
 from ragcontract.core.version import __version__
 from ragcontract.evaluation.past import PastRun
@@ -47,8 +47,7 @@ class Step(Struct, frozen=True, kw_only=True):
 
     @property
     def worse(self) -> bool:
-        was, now = self.point.before, self.point.after
-        return now < was if self.metric.better == "higher" else now > was
+        return loss(self.metric.better, self.point.before, self.point.after) > 0
 
 
 class Change(Struct, frozen=True, kw_only=True):
@@ -57,14 +56,6 @@ class Change(Struct, frozen=True, kw_only=True):
     run: RecordedRun
     steps: Sequence[Step]
     queries: Sequence[MovedQuery]  # that are ranked differently since, those that moved the first metric most first
-
-    @property
-    def worse(self) -> bool:
-        return any(step.worse for step in self.steps)
-
-    @property
-    def p_value(self) -> float | None:
-        return max((step.point.p_value for step in self.steps if step.point.p_value is not None), default=None)
 
 
 class Section(Struct, frozen=True, kw_only=True):
@@ -146,7 +137,7 @@ def _changes(of: ContractRuns) -> Iterator[Change]:
     """Yield the runs at which metrics changed, the newest first."""
     runs = {run.id: run for run in of.runs}
     at: dict[str, list[Step]] = {}
-    for key, series in of.series.items():
+    for series in of.series.values():
         of_series = [runs[run.id] for run, _ in series.known]
         points = points_of([value for _, value in series.known])
         edges = [0, *(point.position for point in points), len(of_series)]
@@ -229,6 +220,7 @@ def _chart(of: ContractRuns, key: str, changes: Sequence[Change]) -> Chart:
     series, runs = of.series[key], {run.id: run for run in of.runs}
     best = level([value for _, value in series.known[-of.window :]], series.metric.better)
     changed = {change.run.id for change in changes if any(step.metric.key == key for step in change.steps)}
+    limits = [limit[1:] for limit in of.limits if limit[0] == key]
     return Chart(
         label=series.metric.label,
         scale=series.metric.scale,
@@ -236,7 +228,7 @@ def _chart(of: ContractRuns, key: str, changes: Sequence[Change]) -> Chart:
             Point(value=value, when=_when(run), commit=short_commit(run.commit), state=runs[run.id].state)
             for run, value in zip(series.runs, series.values, strict=True)
         ],
-        lines=list(lines_of(of.limits.get(key, ()), best.value if best else None, series.metric.scale)),
+        lines=list(lines_of(limits, best.value if best else None, series.metric.scale)),
         changes={place: short_commit(run.commit) for place, run in enumerate(series.runs) if run.id in changed},
     )
 

@@ -9,14 +9,15 @@ from itertools import islice
 from msgspec import UNSET
 
 from ragcontract.core import bounds
-from ragcontract.core.metric import Direction
+from ragcontract.core.metric import Direction, loss
 from ragcontract.core.numbers import SAME, count, digits_for, fixed, sparkline
 from ragcontract.core.phrase import Name, Phrase
 from ragcontract.core.safe_text import clipped
-from ragcontract.report.history_report import COMMIT_DIGITS, MetricHistory, on_branch, time_and_commit
+from ragcontract.report.history_report import COMMIT_DIGITS, MetricHistory, branch_after, time_and_commit
 from ragcontract.report.limit_text import digits_of
 from ragcontract.report.record import Report
 
+NONE = MetricHistory(values=[], ids=[])
 LEAST_RUNS = 2  # a change needs two
 DAY = len("2026-11-21")
 
@@ -33,15 +34,11 @@ def _lines(report: Report) -> Iterator[Phrase]:
     if history is UNSET:
         return
     for key, metric in report.metrics.items():
-        past = history.metrics.get(key)
-        runs = [] if past is None else _runs(past)
-        if past is not None and len(runs) >= LEAST_RUNS:
+        past = history.metrics.get(key, NONE)
+        runs = [(run, value) for run, value in zip(past.ids, past.values, strict=False) if value is not None]
+        if len(runs) >= LEAST_RUNS:
             numbers = _numbers(past, runs, metric.better, digits_of(report))
-            yield (clipped(metric.label, bounds.NAME), *on_branch(history), *numbers)
-
-
-def _runs(past: MetricHistory) -> list[Run]:
-    return [(run, value) for run, value in zip(past.ids, past.values, strict=False) if value is not None]
+            yield (clipped(metric.label, bounds.NAME), *branch_after("on", history), *numbers)
 
 
 def _numbers(past: MetricHistory, runs: Sequence[Run], better: Direction, digits: int) -> Phrase:
@@ -63,10 +60,10 @@ def _numbers(past: MetricHistory, runs: Sequence[Run], better: Direction, digits
 
 def _worst_since(runs: Sequence[Run], now: float, better: Direction) -> str:
     """Return ``, the lowest since 2026-10-02``; empty if this run is not worse than the last."""
-    sign, word = (1, "lowest") if better == "higher" else (-1, "highest")
-    if sign * (runs[-1][1] - now) <= SAME:
+    word = "lowest" if better == "higher" else "highest"
+    if loss(better, runs[-1][1], now) <= SAME:
         return ""
-    as_bad = next((run for run, value in reversed(runs) if sign * (value - now) <= SAME), None)
+    as_bad = next((run for run, value in reversed(runs) if loss(better, value, now) <= SAME), None)
     if as_bad is None:
         return f", the {word} of these runs"
     when, commit = time_and_commit(as_bad)

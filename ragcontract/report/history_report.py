@@ -119,9 +119,9 @@ def time_and_commit(entry_id: str) -> tuple[str, str]:
     return f"{year}-{month}-{day} {hour}:{minute}", commit
 
 
-def on_branch(history: HistoryReport) -> Phrase:
-    """Return the branch whose entries were read, with the word before it; empty if it is not known."""
-    return (" on ", Name(branch)) if (branch := branch_of(history)) else ()
+def branch_after(word: str, history: HistoryReport) -> Phrase:
+    """Return the branch whose entries were read after a word; empty if it is not known."""
+    return (f" {word} ", Name(branch)) if (branch := branch_of(history)) else ()
 
 
 def branch_of(history: HistoryReport) -> str:
@@ -138,9 +138,8 @@ def compared_with(history: Known, baseline: BaselineInput | None) -> Iterator[Ph
     age = "" if days is None else f", {count(days, 'day')} old" if days > 0 else ", recorded today"
     note: list[str | Name] = ["Compared with ", Name(f"{branch}@{commit}" if branch else commit), age]
     if entry.behind and (what := PASSED_OVER.get(entry.named)):
-        of_branch = (" of ", Name(branch)) if branch else ()
         verb = "was" if entry.behind == 1 else "were"
-        note += [f"; {count(entry.behind, 'newer commit')}", *of_branch, f" {verb} {what}"]
+        note += [f"; {count(entry.behind, 'newer commit')}", *branch_after("of", history), f" {verb} {what}"]
     yield tuple(note)
 
 
@@ -150,8 +149,8 @@ def newer_baseline(history: Known) -> Phrase:
         return ()
     if history.baseline.named not in PASSED_OVER:
         return ("choose a newer entry of the history",)
-    of_branch = (" of ", Name(branch)) if (branch := branch_of(history)) else ()
-    return ("record a newer check", *of_branch, *((" that passes",) if history.baseline.named == "last-pass" else ()))
+    passing = (" that passes",) if history.baseline.named == "last-pass" else ()
+    return ("record a newer check", *branch_after("of", history), *passing)
 
 
 def notes_of(history: Known) -> list[Phrase]:
@@ -166,5 +165,5 @@ def broken_on_branch(history: Known, query_id: str) -> Phrase:
         return ()
     commit = Name(broken.commit[:COMMIT_DIGITS])
     if broken.or_before:
-        return ("broken", *on_branch(history), " since ", commit, " or earlier")
-    return ("broken since ", commit, *on_branch(history))
+        return ("broken", *branch_after("on", history), " since ", commit, " or earlier")
+    return ("broken since ", commit, *branch_after("on", history))

@@ -217,12 +217,6 @@ def test_only_runs_of_the_branch_count() -> None:
     assert "History has" not in ended.out
 
 
-def test_the_last_runs_can_be_asked_for() -> None:
-    page = page_of(runs_of(40, losses={5: IDS[:3]}), "--last", "20")
-    assert "No lasting loss in 20 runs." in answer(page)
-    assert charts(page)[0].startswith("MRR@5 in 20 runs")
-
-
 def test_runs_without_a_value_leave_a_gap() -> None:
     entries = runs_of(20, losses={})
     gaps = {4, 5, 12}

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from msgspec import UNSET, Struct
 
 from ragcontract.core import bounds
-from ragcontract.core.gate import FALLING, OF_LEVEL, written
+from ragcontract.core.gate import FALLING, OF_LEVEL, allowed_change, written
 from ragcontract.core.metric import Scale
 from ragcontract.core.numbers import FLAT, SAME, fixed
 from ragcontract.core.safe_text import visible
@@ -26,8 +26,6 @@ SPACE = 0.06  # above and below, a share of the range
 MANY = 10_000  # from which the axis has numbers such as 2e+04
 STEPS = (1, 2, 5, 10)  # of the axis, times a power of ten
 FAR = 2  # a line further away than so many times the range of the values is not drawn, or it would flatten them
-RADII = ((60, 3.5), (200, 2.5))  # of points, by how many there are at most
-SMALLEST = 1.8
 MINUTE = len("2026-11-21T20:30")
 
 
@@ -95,11 +93,6 @@ class Chart(Struct, frozen=True, kw_only=True, dict=True):
         )
 
     @property
-    def radius(self) -> float:
-        """The radius of a point."""
-        return next((radius for most, radius in RADII if len(self.drawn) <= most), SMALLEST)
-
-    @property
     def path(self) -> str:
         """The line through the points, with gaps where a run has no value."""
         path, command = "", "M"
@@ -157,7 +150,7 @@ def lines_of(limits: Iterable[tuple[str, float, bool]], level: float | None, sca
         if kind in {"minimum", "maximum"}:
             yield Line("limit", f"{kind} {written(limit)}", limit)
         elif kind in OF_LEVEL and level is not None:
-            allowed = limit * abs(level - scale.zero) if relative else limit
+            allowed = allowed_change(limit, level, scale, relative=relative)
             way, worst = ("below", level - allowed) if kind in FALLING else ("above", level + allowed)
             of_level = f"{written(limit, relative=relative)} {way} the best level"
             yield Line("limit", f"limit {fixed(worst, DIGITS)} ({of_level})", worst)
@@ -187,7 +180,7 @@ def _chart_of(report: Report, history: HistoryReport, key: str) -> Chart:
         commit = (report.source.commit or "")[:COMMIT_DIGITS] if report.source else ""
         points.append(Point(value=past.now, when=when, commit=commit, state=f"{report.verdict}, this run"))
     level = past.level.value if past.level else None
-    gates = [gate for gate in report.gates if gate.metric == key and gate.tag is None and gate.tier is UNSET]
+    gates = [gate for gate in report.gates if gate.metric == key and gate.of is None]
     changed = [change for change in past.change_points if change.id in places]
     return Chart(
         label=metric.label,
