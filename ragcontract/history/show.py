@@ -23,10 +23,9 @@ from ragcontract.history.trend import mean_beside, recorded_limits
 from ragcontract.report.blocks import Block, Items, Note, Parts, Table, Text, between
 from ragcontract.report.history_report import time_and_commit
 from ragcontract.statistics.change_points import change_points
-from ragcontract.statistics.levels import sigma, since_when
+from ragcontract.statistics.levels import LEAST_SIGMAS, sigma, since_when
 from ragcontract.statistics.suggested_limits import round_up
 
-SIGMAS = 3  # of a limit, at least, or good runs fail too often
 DIGITS, NOISE_DIGITS = 3, 4  # of a mean, and of its standard deviation
 ABSENT: Literal["absent"] = "absent"  # there was no such query yet
 BROKEN = ("broken", "tolerated")
@@ -123,14 +122,14 @@ def _below_noise(newest: Entry, key: str, noise: float | None) -> Iterator[Parts
         before = of.metric.value if of.gate.before is None else of.gate.before
         if noise is None or before is None or of.gate.metric != key or of.kind not in kinds:
             continue
-        if of.allowed(before) < SIGMAS * noise - SAME:
+        if of.allowed(before) < LEAST_SIGMAS * noise - SAME:
             limit = written(of.limit, relative=of.relative)
-            least = as_written(round_up(SIGMAS * noise))
+            least = as_written(round_up(LEAST_SIGMAS * noise))
             yield (
                 Text(of.metric.label, "label"),
                 f": a run's mean varies by σ = {fixed(noise, NOISE_DIGITS)}; the limit ",
                 Name(shorten(of.gate.id, bounds.MESSAGE)),
-                f" {limit} is below {SIGMAS}σ ({least}), so runs will fail by chance; ",
+                f" {limit} is below {LEAST_SIGMAS}σ ({least}), so runs will fail by chance; ",
                 "`rag-contract suggest --history` proposes limits",
             )
 

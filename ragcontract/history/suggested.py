@@ -26,14 +26,13 @@ from ragcontract.history.for_check import HistoryOfCheck
 from ragcontract.history.series import Rescoring
 from ragcontract.report.terminal import aligned
 from ragcontract.statistics.change_points import LEAST_RUNS, ChangePoint, change_points
-from ragcontract.statistics.levels import LEVEL_RUNS, level, mean, sigma
+from ragcontract.statistics.levels import LEAST_SIGMAS, LEVEL_RUNS, level, mean, sigma
 from ragcontract.statistics.significance import exceeded_by, t_quantile
 from ragcontract.statistics.suggested_limits import round_up
 
 FALSE_A_YEAR = 1.0  # runs that fail by chance, by all limits together
 YEAR, SHORT = 365.25, 14  # days; a shorter history does not show how many runs a year has
 SOON = 5  # runs after a change for the worse at which an alarm is still a true one
-LEAST_SIGMAS = 3  # below that, a level is wrong more often than a comparison with the last run
 LEVEL_SPREAD = 1.03  # standard deviation of the difference of a run and the level, in that of a run
 
 
@@ -79,18 +78,16 @@ def proposal_of(history: HistoryOfCheck, contract: Contract, plan: Plan, keys: S
     runs = [past.run_of(entry) for entry in islice(clean, bounds.SUGGESTED_RUNS)]
     every = past.series(runs[::-1])
     enough = [series for series in every.values() if len(series.known) >= LEAST_RUNS]
-    notes = [*facts.warnings(), *past.notes()]
-    if not enough:
-        most = max((len(series.known) for series in every.values()), default=0)
-        of = contract_in_message(facts.entries.contract)
-        on = f" on {clipped(facts.branch, bounds.BRANCH)}" if facts.branch else ""
-        has = f"{of}{on} has {count(most, 'run')} with values of today's metrics"
-        raise InputError([f"history: {has}; limits need at least {LEAST_RUNS}"], warnings=notes)
-    notes += [
+    few = (
         f"{series.metric.label}: {count(len(series.known), 'run')} of the {LEAST_RUNS} that limits need have a value"
         for series in every.values()
         if series not in enough
-    ]
+    )
+    notes = [*facts.warnings(), *past.notes(), *few]
+    if not enough:
+        on = f" on {clipped(facts.branch, bounds.BRANCH)}" if facts.branch else ""
+        of = f"{contract_in_message(facts.entries.contract)}{on}"
+        raise InputError([f"history: {of} has no metric with the {LEAST_RUNS} runs that limits need"], warnings=notes)
     pace = len(runs) * YEAR / max(_days(runs), SHORT)  # of a short history, as if no more runs came within two weeks
     tail = FALSE_A_YEAR / (2 * len(enough) * max(pace, 1.0))
     window = contract.config.history.window
@@ -175,11 +172,11 @@ def explained(proposal: Proposal) -> Iterator[str]:
         elif of.sigma <= SAME:
             yield f"{of.metric.label}: these runs do not vary, so the limits are the loss of one query"
     runs = list({run.id: run for of in proposal.of for run in of.runs}.values())
-    false = {run.id for of in proposal.of for run in of.false}
-    number, over = f"{len(false):,}" if false else "none", f"{count(len(runs), 'run')} over {count(_days(runs), 'day')}"
-    rate = f", {len(false) * YEAR / _days(runs):.0f} a year" if false and _days(runs) >= SHORT else ""
-    short = "" if _days(runs) >= SHORT else f"; fewer than {SHORT} days do not show how many that is a year"
-    yield f"False alarms that these limits would have given: {number} in {over}{rate}{short}"
+    false, days = len({run.id for of in proposal.of for run in of.false}), _days(runs)
+    rate = f", {false * YEAR / days:.0f} a year" if false and days >= SHORT else ""
+    short = "" if days >= SHORT else f"; fewer than {SHORT} days do not show how many that is a year"
+    alarms = f"{false or 'none'} in {count(len(runs), 'run')} over {count(days, 'day')}{rate}{short}"
+    yield f"False alarms that these limits would have given: {alarms}"
     for of in proposal.of:
         yield from (_line(of, fall) for fall in of.falls)
     if not any(of.falls for of in proposal.of):

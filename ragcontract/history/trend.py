@@ -67,9 +67,7 @@ def metric_history(
         values=[*values[-bounds.TREND_RUNS :]],
         ids=ids,
         now=now,
-        level=None
-        if best is None
-        else LevelReport(value=best.value, first=known[best.start].id, last=known[best.stop - 1].id),
+        level=LevelReport(value=best.value, first=known[best.start].id, last=known[best.stop - 1].id) if best else None,
         sigma=sigma(means, [point.position for point in points]),
         change_points=[
             ChangePointReport(

@@ -26,10 +26,7 @@ class HistoryBaseline(Struct, frozen=True, kw_only=True, omit_defaults=True):
     id: str
     commit: str
     named: Annotated[str, Meta(description="How it was named: last-pass, last, a commit or an id.")]
-    behind: Annotated[
-        Count | None,
-        Meta(description="How many newer commits its branch has; null if that is not known, or was not asked."),
-    ] = None
+    behind: Annotated[Count | None, Meta(description="How many newer commits its branch has; null if unknown.")] = None
 
 
 class BrokenSince(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -37,9 +34,7 @@ class BrokenSince(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     commit: str
     at: Annotated[str, Meta(description="When it was checked, ISO 8601, UTC.")]
-    or_before: Annotated[
-        bool, Meta(description="It is the oldest commit that was looked at, so the query may be broken for longer.")
-    ] = False
+    or_before: Annotated[bool, Meta(description="It may be broken for longer: older commits were not read.")] = False
 
 
 class LevelReport(Struct, frozen=True, kw_only=True):
@@ -58,9 +53,7 @@ class ChangePointReport(Struct, frozen=True, kw_only=True):
     at: Annotated[str, Meta(description="When it was checked, ISO 8601, UTC.")]
     before: Annotated[float, Meta(description="The mean of the runs since the change point before.")]
     after: Annotated[float, Meta(description="The mean of the runs until the next change point.")]
-    p_value: Annotated[
-        float | None, Meta(description="How likely chance alone is; null if the runs do not vary without a change.")
-    ]
+    p_value: Annotated[float | None, Meta(description="How likely chance alone is; null if runs vary only here.")]
 
 
 class MetricHistory(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -75,7 +68,7 @@ class MetricHistory(Struct, frozen=True, kw_only=True, omit_defaults=True):
     level: LevelReport | None = None
     sigma: Annotated[
         float | None,
-        Meta(description="The standard deviation of a run's mean without a change; null with too few runs."),
+        Meta(description="The standard deviation of a mean without a change; null with too few runs."),
     ] = None
     change_points: Annotated[list[ChangePointReport], Meta(max_length=bounds.TREND_RUNS)] = []
 
@@ -86,20 +79,16 @@ class HistoryReport(Struct, frozen=True, kw_only=True, omit_defaults=True):
     branch: Annotated[str | None, Meta(description="The branch whose entries were read; null if there are none.")]
     entries: Annotated[Count, Meta(description="How many of its entries were read.")]
     baseline: HistoryBaseline | None = None
-    limits_left_out: Annotated[
-        Count, Meta(description="How many limits on changes were not checked, because there is no baseline yet.")
-    ] = 0
+    limits_left_out: Annotated[Count, Meta(description="Limits not checked, as there is no baseline yet.")] = 0
     broken_since: Annotated[
         dict[str, BrokenSince], Meta(description="Of broken queries that were broken on the branch already, by id.")
     ] = {}
-    window: Annotated[
-        Count | None, Meta(description="How many recorded runs limits on levels look at; null without such limits.")
-    ] = None
+    window: Annotated[Count | None, Meta(description="How many runs limits on levels look at; null without one.")] = (
+        None
+    )
     since: Annotated[str | None, Meta(description="The day before which runs do not count for levels.")] = None
     failed: Annotated[list[str], Meta(description="The entries in ``metrics`` whose runs failed.")] = []
-    metrics: Annotated[
-        dict[str, MetricHistory], Meta(description="The metrics with limits in the newest runs of the branch, by key.")
-    ] = {}
+    metrics: Annotated[dict[str, MetricHistory], Meta(description="The metrics with limits, by key.")] = {}
     notes: list[str] = []
 
 

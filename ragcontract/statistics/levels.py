@@ -20,6 +20,7 @@ from ragcontract.core.metric import Direction
 from ragcontract.core.numbers import SAME
 
 LEVEL_RUNS = 5  # consecutive ones
+LEAST_SIGMAS = 3  # of a limit; below, a level is wrong more often than a comparison with the last run
 
 
 class Level(Struct, frozen=True, kw_only=True):

@@ -162,14 +162,16 @@ def test_long_after_a_change_the_loss_counts_as_accepted() -> None:
     assert text.count("caught") == 2  # of two metrics
 
 
-@pytest.mark.parametrize(("runs", "said"), [(0, "has no entries yet"), (11, "'docs' on main has 11 runs with values")])
+@pytest.mark.parametrize(
+    ("runs", "said"), [(0, "has no entries yet"), (11, "MRR@5: 11 runs of the 12 that limits need have a value")]
+)
 def test_with_few_runs_it_says_how_many_there_are(runs: int, said: str) -> None:
     record([320] * runs)
     Path("history").mkdir(exist_ok=True)
     ended = rag_contract("suggest", *STORE)
     assert ended.code == 2
     assert said in ended.err
-    assert ("of today's metrics; limits need at least 12\n" in ended.err) == bool(runs)
+    assert ("'docs' on main has no metric with the 12 runs that limits need\n" in ended.err) == bool(runs)
 
 
 def test_runs_of_other_questions_do_not_count() -> None:
@@ -177,7 +179,8 @@ def test_runs_of_other_questions_do_not_count() -> None:
     write_jsonl(Path("golden.jsonl"), [golden(f"other{n}", f"d{n}") for n in range(QUERIES)])
     ended = rag_contract("suggest", *STORE)
     assert ended.code == 2
-    assert "'docs' on main has 0 runs with values of today's metrics" in ended.err
+    assert "'docs' on main has no metric with the 12 runs that limits need\n" in ended.err
+    assert "MRR@5: 0 runs of the 12 that limits need have a value" in ended.err
     assert "20 recorded runs" in ended.err
 
 

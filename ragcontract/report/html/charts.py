@@ -88,9 +88,8 @@ class Chart(Struct, frozen=True, kw_only=True, dict=True):
         low, high = min(shown), max(shown)
         space = max(SPACE * (high - low), (FLAT - (high - low)) / 2)
         beyond = SPACE * space
-        return max(low - space, min(low, self.scale.low) - beyond), min(
-            high + space, max(high, self.scale.high) + beyond
-        )
+        least, most = min(low, self.scale.low) - beyond, max(high, self.scale.high) + beyond
+        return max(low - space, least), min(high + space, most)
 
     @property
     def path(self) -> str:
