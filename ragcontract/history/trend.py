@@ -17,7 +17,7 @@ from ragcontract.evaluation.past import PastRun, PastSeries
 from ragcontract.history.entry import Entry, EntryGate, EntryMetric
 from ragcontract.pipeline import Outcome
 from ragcontract.report.baseline import fingerprints_of
-from ragcontract.report.history_report import ChangePointReport, LevelReport, MetricHistory
+from ragcontract.report.history_report import ChangePointReport, MetricHistory
 from ragcontract.report.record import Report
 from ragcontract.runs.baseline_contract import PastContract
 from ragcontract.runs.baseline_file import StoredHead
@@ -67,7 +67,7 @@ def metric_history(
         values=[*values[-bounds.TREND_RUNS :]],
         ids=ids,
         now=now,
-        level=LevelReport(value=best.value, first=known[best.start].id, last=known[best.stop - 1].id) if best else None,
+        level=best.value if best else None,
         sigma=sigma(means, [point.position for point in points]),
         change_points=[
             ChangePointReport(

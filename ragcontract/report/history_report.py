@@ -17,6 +17,7 @@ from ragcontract.core.safe_text import clipped, shorten
 from ragcontract.report.parts import BaselineInput
 
 Count = Annotated[int, Meta(ge=0)]
+NEWEST = Meta(max_length=bounds.TREND_RUNS)
 RunMean = Annotated[float, Meta(ge=-bounds.SCORE, le=bounds.SCORE)]  # beyond, squares and ranges are not finite
 
 
@@ -37,14 +38,6 @@ class BrokenSince(Struct, frozen=True, kw_only=True, omit_defaults=True):
     or_before: Annotated[bool, Meta(description="It may be broken for longer: older commits were not read.")] = False
 
 
-class LevelReport(Struct, frozen=True, kw_only=True):
-    """The best mean of consecutive runs of the window."""
-
-    value: float
-    first: Annotated[str, Meta(description="The id of the first of these runs.")]
-    last: Annotated[str, Meta(description="The id of the last of them.")]
-
-
 class ChangePointReport(Struct, frozen=True, kw_only=True):
     """A run since which a metric is different."""
 
@@ -59,18 +52,15 @@ class ChangePointReport(Struct, frozen=True, kw_only=True):
 class MetricHistory(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A metric in the newest runs of the branch, the oldest first, over the queries that all of them have."""
 
-    values: Annotated[
-        list[RunMean | None],
-        Meta(max_length=bounds.TREND_RUNS, description="The means; null for a run without one."),
-    ]
-    ids: Annotated[list[str], Meta(max_length=bounds.TREND_RUNS, description="The entries of these runs.")]
+    values: Annotated[list[RunMean | None], NEWEST, Meta(description="The means; null for a run without one.")]
+    ids: Annotated[list[str], NEWEST, Meta(description="The entries of these runs.")]
     now: Annotated[RunMean | None, Meta(description="The mean of this run over the same queries.")] = None
-    level: LevelReport | None = None
+    level: Annotated[RunMean | None, Meta(description="The best mean of five consecutive runs.")] = None
     sigma: Annotated[
         float | None,
         Meta(description="The standard deviation of a mean without a change; null with too few runs."),
     ] = None
-    change_points: Annotated[list[ChangePointReport], Meta(max_length=bounds.TREND_RUNS)] = []
+    change_points: Annotated[list[ChangePointReport], NEWEST] = []
 
 
 class HistoryReport(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -80,9 +70,7 @@ class HistoryReport(Struct, frozen=True, kw_only=True, omit_defaults=True):
     entries: Annotated[Count, Meta(description="How many of its entries were read.")]
     baseline: HistoryBaseline | None = None
     limits_left_out: Annotated[Count, Meta(description="Limits not checked, as there is no baseline yet.")] = 0
-    broken_since: Annotated[
-        dict[str, BrokenSince], Meta(description="Of broken queries that were broken on the branch already, by id.")
-    ] = {}
+    broken_since: Annotated[dict[str, BrokenSince], Meta(description="Of queries broken on the branch, by id.")] = {}
     window: Annotated[Count | None, Meta(description="How many runs limits on levels look at; null without one.")] = (
         None
     )

@@ -39,6 +39,7 @@ from ragcontract.history.trend_page import render, section_of
 from ragcontract.report import terminal
 
 RUNS, KEPT = 20, 200
+NUMBER = click.IntRange(1, bounds.ENTRIES)
 STATUS = "rag-contract/release"
 FORMAT = click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", help="The output format. [text]"
@@ -92,9 +93,7 @@ def add(
 @history_option
 @branch_option
 @contract_option
-@click.option(
-    "--last", type=click.IntRange(1, bounds.ENTRIES), default=RUNS, metavar="N", help=f"How many runs. [{RUNS}]"
-)
+@click.option("--last", type=NUMBER, default=RUNS, metavar="N", help=f"How many runs. [{RUNS}]")
 @click.option("--metric", metavar="KEY", help="Show this metric, such as mrr_at_5. [those with limits]")
 @click.option("--query", metavar="ID", help="Show the runs of one query, and the commit at which it broke.")
 @FORMAT
@@ -218,7 +217,9 @@ def gate(*, commit: str, history: str | None, contracts: Sequence[str], status: 
     Exits 0 if the newest run of every contract at this very commit passed, 1 if a run did not, 2 if a contract has no
     run there. A run that a label accepted did not pass, and one of changed files does not count.
     """
-    outcome = commit_state(_store(history, exists=True), _commit(commit), contracts, clock())
+    if not is_commit_start(commit):
+        commit = commit_named(commit) or commit  # such as HEAD
+    outcome = commit_state(_store(history, exists=True), commit, contracts, clock())
     lines = [f"{visible(each.contract or UNNAMED)}: {visible(each.why)}\n" for each in outcome.contracts]
     _print(outcome, "".join(lines), form)
     if status:
@@ -258,7 +259,7 @@ def copy_entries(*, source: str, target: str) -> int:
 @history_option
 @click.option(
     "--keep-results",
-    type=click.IntRange(1, bounds.ENTRIES),
+    type=NUMBER,
     default=KEPT,
     metavar="N",
     help=f"Keep the result sets of the newest N entries of each contract. [{KEPT}]",
@@ -271,11 +272,6 @@ def prune_results(*, history: str | None, keep_results: int) -> int:
     store = _store(history, exists=True, seconds=bounds.TIMEOUT)
     say(f"deleted {count(prune(store, keep_results), 'result set')} from {visible(store.name)}\n")
     return ExitCode.PASS
-
-
-def _commit(name: str) -> str:
-    """Return the commit that a name such as HEAD means to git; a commit stays what it is."""
-    return name if is_commit_start(name) else commit_named(name) or name
 
 
 def _store(name: str | None, *, exists: bool = False, seconds: float = bounds.TIMEOUT_DEFAULT) -> Store:

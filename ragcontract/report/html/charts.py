@@ -37,10 +37,6 @@ class Point(Struct, frozen=True, kw_only=True):
     commit: str
     state: str  # the verdict, and what is special about the run
 
-    @property
-    def passed(self) -> bool:
-        return self.state.startswith("pass")
-
 
 class Line(NamedTuple):
     """A line across a chart."""
@@ -178,13 +174,12 @@ def _chart_of(report: Report, history: HistoryReport, key: str) -> Chart:
         when = visible(report.created_at[:MINUTE]).replace("T", " ")
         commit = (report.source.commit or "")[:COMMIT_DIGITS] if report.source else ""
         points.append(Point(value=past.now, when=when, commit=commit, state=f"{report.verdict}, this run"))
-    level = past.level.value if past.level else None
     gates = [gate for gate in report.gates if gate.metric == key and gate.of is None]
     changed = [change for change in past.change_points if change.id in places]
     return Chart(
         label=metric.label,
         scale=metric.scale,
         points=points,
-        lines=list(lines_of(((gate.kind, gate.limit, gate.relative) for gate in gates), level, metric.scale)),
+        lines=list(lines_of(((gate.kind, gate.limit, gate.relative) for gate in gates), past.level, metric.scale)),
         changes={places[change.id]: time_and_commit(change.id)[1] for change in changed},
     )
