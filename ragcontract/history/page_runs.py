@@ -17,6 +17,7 @@ from ragcontract.history.contract_entries import ContractEntries
 from ragcontract.history.series import RecordedRun, Rescoring, recorded
 from ragcontract.history.trend import mean_beside, recorded_limits
 
+Today = tuple[Contract, Plan]  # the contract as its files have it now
 Limit = tuple[str, Kind, float, bool]  # the metric, the kind, the limit, and whether it is relative
 
 
@@ -31,13 +32,6 @@ class ContractRuns(Struct, frozen=True, kw_only=True):
     window: int = HistoryLimits().window
     questions: Mapping[str, str] = {}  # by query; without any, the means are as they were recorded
     notes: Sequence[str] = ()
-
-
-class Today(Struct, frozen=True, kw_only=True):
-    """The contract as its files have it now."""
-
-    contract: Contract
-    plan: Plan
 
 
 def runs_on_page(entries: ContractEntries, branch: str | None, today: Today | None) -> ContractRuns:
@@ -58,7 +52,7 @@ def wanted_keys(limited: Iterable[str], known: Mapping[str, object], k: int) -> 
 
 def rescored(entries: ContractEntries, branch: str | None, today: Today) -> ContractRuns:
     """Read the runs of a branch, with their metrics computed again under today's contract."""
-    contract, plan = today.contract, today.plan
+    contract, plan = today
     config = contract.config_file
     gates = [gate for gate in config.gates if gate.tag is None and gate.tier is None]
     known = {metric.key: metric for metric in contract.metrics}

@@ -64,10 +64,8 @@ def _worst_since(runs: Sequence[Run], now: float, better: Direction) -> str:
     if loss(better, runs[-1][1], now) <= SAME:
         return ""
     as_bad = next((run for run, value in reversed(runs) if loss(better, value, now) <= SAME), None)
-    if as_bad is None:
-        return f", the {word} of these runs"
-    when, commit = time_and_commit(as_bad)
-    return f", the {word} since {when[:DAY]}" if commit else ""
+    since = "of these runs" if as_bad is None else f"since {time_and_commit(as_bad)[0][:DAY]}"
+    return f", the {word} {since}"
 
 
 def _changed_since(past: MetricHistory, shown: Sequence[Run]) -> Phrase:

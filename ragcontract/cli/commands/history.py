@@ -179,7 +179,7 @@ def _today(inputs: Inputs) -> Today:
     loaded = pipeline.load(inputs)
     loaded.problems.raise_if_any()
     loaded, judge = judged(loaded, inputs, clock())
-    return Today(contract=loaded, plan=plan_of(loaded, inputs, judge))
+    return loaded, plan_of(loaded, inputs, judge)
 
 
 def _show_run(entry: Entry, store: Store, form: str, baseline_out: str | None) -> None:
