@@ -19,7 +19,6 @@ from ragcontract.report.record import Report
 
 NONE = MetricHistory(values=[], ids=[])
 LEAST_RUNS = 2  # a change needs two
-DAY = len("2026-11-21")
 
 Run = tuple[str, float]  # the id of an entry, and the mean
 
@@ -64,7 +63,7 @@ def _worst_since(runs: Sequence[Run], now: float, better: Direction) -> str:
     if loss(better, runs[-1][1], now) <= SAME:
         return ""
     as_bad = next((run for run, value in reversed(runs) if loss(better, value, now) <= SAME), None)
-    since = "of these runs" if as_bad is None else f"since {time_and_commit(as_bad)[0][:DAY]}"
+    since = "of these runs" if as_bad is None else f"since {time_and_commit(as_bad)[0][: len('2026-11-21')]}"
     return f", the {word} {since}"
 
 

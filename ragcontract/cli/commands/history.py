@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -39,7 +40,7 @@ from ragcontract.history.trend_page import render, section_of
 from ragcontract.report import terminal
 
 RUNS, KEPT = 20, 200
-NUMBER = click.IntRange(1, bounds.ENTRIES)
+number_option = partial(click.option, type=click.IntRange(1, bounds.ENTRIES), metavar="N")
 STATUS = "rag-contract/release"
 FORMAT = click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", help="The output format. [text]"
@@ -93,7 +94,7 @@ def add(
 @history_option
 @branch_option
 @contract_option
-@click.option("--last", type=NUMBER, default=RUNS, metavar="N", help=f"How many runs. [{RUNS}]")
+@number_option("--last", default=RUNS, help=f"How many runs. [{RUNS}]")
 @click.option("--metric", metavar="KEY", help="Show this metric, such as mrr_at_5. [those with limits]")
 @click.option("--query", metavar="ID", help="Show the runs of one query, and the commit at which it broke.")
 @FORMAT
@@ -257,12 +258,8 @@ def copy_entries(*, source: str, target: str) -> int:
 
 @command.command("prune")
 @history_option
-@click.option(
-    "--keep-results",
-    type=NUMBER,
-    default=KEPT,
-    metavar="N",
-    help=f"Keep the result sets of the newest N entries of each contract. [{KEPT}]",
+@number_option(
+    "--keep-results", default=KEPT, help=f"Keep the result sets of the newest N entries of each contract. [{KEPT}]"
 )
 def prune_results(*, history: str | None, keep_results: int) -> int:
     """Delete old result sets.

@@ -26,7 +26,6 @@ SPACE = 0.06  # above and below, a share of the range
 MANY = 10_000  # from which the axis has numbers such as 2e+04
 STEPS = (1, 2, 5, 10)  # of the axis, times a power of ten
 FAR = 2  # a line further away than so many times the range of the values is not drawn, or it would flatten them
-MINUTE = len("2026-11-21T20:30")
 
 
 class Point(Struct, frozen=True, kw_only=True):
@@ -171,7 +170,7 @@ def _chart_of(report: Report, history: HistoryReport, key: str) -> Chart:
         points.append(Point(value=value, when=when, commit=commit, state=state))
         places[entry_id] = place
     if past.now is not None:
-        when = visible(report.created_at[:MINUTE]).replace("T", " ")
+        when = visible(report.created_at[: len("2026-11-21T20:30")]).replace("T", " ")
         commit = (report.source.commit or "")[:COMMIT_DIGITS] if report.source else ""
         points.append(Point(value=past.now, when=when, commit=commit, state=f"{report.verdict}, this run"))
     gates = [gate for gate in report.gates if gate.metric == key and gate.of is None]
