@@ -121,6 +121,11 @@ def written(limit: float, unit: Unit = "points", *, relative: bool = False) -> s
     return milliseconds(limit, decimals(limit)) if unit == "ms" else as_written(limit)
 
 
+def allowed_change(limit: float, before: float, scale: Scale, *, relative: bool) -> float:
+    """Return how much a metric may change from the value ``before``."""
+    return limit * abs(before - scale.zero) if relative else limit
+
+
 def digits_beside_limit(amount: float, limit: float) -> int:
     """Return the decimals that show on which side of an absolute limit an amount is, and the limit as it was written.
 

@@ -89,6 +89,11 @@ class Metric(Struct, frozen=True, kw_only=True):
         return self.scale.low if self.better == "higher" else self.scale.high
 
 
+def loss(better: Direction, before: float, after: float) -> float:
+    """Return how much worse a metric became; negative if it became better."""
+    return before - after if better == "higher" else after - before
+
+
 def at_cutoff(metric: Metric, k: int, largest: int) -> Metric:
     """Return a metric of the top ``k``; at the largest cut-off, it is also named without a number."""
     aliases = (f"{metric.key}_at_k",) if k == largest else ()

@@ -73,6 +73,10 @@ class ContractEntries:
         """Yield all entries."""
         return self.read(self.ids())
 
+    def of_branch(self, branch: str | None) -> Iterator[Entry]:
+        """Yield the entries of a branch."""
+        return (entry for entry in self.newest_first() if entry.source.branch == branch)
+
     def read(self, ids: Iterable[EntryId]) -> Iterator[Entry]:
         """Yield the entries with these ids, in this order. The contents of some are read at once.
 

@@ -200,7 +200,8 @@ class Rescoring:
         """Yield what was left out."""
         if self._few:
             with_others = f"less than {percent(LEAST_SHARED)} of today's {count(len(self._plan.golden), 'query')}"
-            yield f"{count(self._few, 'recorded run')} left out: with {'it' if self._few == 1 else 'them'}, all runs would share {with_others}"
+            left_out = f"{count(self._few, 'recorded run')} left out: with {'it' if self._few == 1 else 'them'}"
+            yield f"{left_out}, all runs would share {with_others}"
         if number := len(self._without_results):
             first = shorten(self._without_results[0], bounds.MESSAGE)
             yield f"{count(number, 'result set')} of recorded runs cannot be read: {first}"

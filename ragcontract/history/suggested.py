@@ -15,7 +15,7 @@ from msgspec import Struct
 from ragcontract.contract.resolve import Contract
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.core.metric import Metric
+from ragcontract.core.metric import Metric, loss
 from ragcontract.core.numbers import SAME, as_written, count, digits_for, fixed
 from ragcontract.core.safe_text import clipped
 from ragcontract.evaluation.past import PastRun, Series
@@ -25,15 +25,14 @@ from ragcontract.history.entry import short_commit
 from ragcontract.history.for_check import HistoryOfCheck
 from ragcontract.history.series import Rescoring
 from ragcontract.report.terminal import aligned
-from ragcontract.statistics.change_points import LEAST_RUNS, change_points
-from ragcontract.statistics.levels import LEVEL_RUNS, level, mean, sigma
+from ragcontract.statistics.change_points import LEAST_RUNS, ChangePoint, change_points
+from ragcontract.statistics.levels import LEAST_SIGMAS, LEVEL_RUNS, level, mean, sigma
 from ragcontract.statistics.significance import exceeded_by, t_quantile
 from ragcontract.statistics.suggested_limits import round_up
 
 FALSE_A_YEAR = 1.0  # runs that fail by chance, by all limits together
 YEAR, SHORT = 365.25, 14  # days; a shorter history does not show how many runs a year has
 SOON = 5  # runs after a change for the worse at which an alarm is still a true one
-LEAST_SIGMAS = 3  # below that, a level is wrong more often than a comparison with the last run
 LEVEL_SPREAD = 1.03  # standard deviation of the difference of a run and the level, in that of a run
 
 
@@ -41,8 +40,7 @@ class Fall(Struct, frozen=True, kw_only=True):
     """A change point for the worse, and which limits fail at it or soon after."""
 
     run: PastRun
-    before: float
-    after: float
+    point: ChangePoint
     caught: Sequence[str]  # the sections of these limits; empty if it is missed
 
 
@@ -77,26 +75,20 @@ def proposal_of(history: HistoryOfCheck, contract: Contract, plan: Plan, keys: S
     if facts.entries is None:
         raise InputError([facts.problem])
     past = Rescoring(facts.entries.store, contract.config_file, plan, keys)
-    of_branch = (
-        entry
-        for entry in facts.entries.newest_first()
-        if entry.source.branch == facts.branch and not entry.source.dirty
-    )
-    runs = [past.run_of(entry) for entry in islice(of_branch, bounds.SUGGESTED_RUNS)]
+    clean = (entry for entry in facts.entries.of_branch(facts.branch) if not entry.source.dirty)
+    runs = [past.run_of(entry) for entry in islice(clean, bounds.SUGGESTED_RUNS)]
     every = past.series(runs[::-1])
     enough = [series for series in every.values() if len(series.known) >= LEAST_RUNS]
-    notes = [*facts.warnings(), *past.notes()]
-    if not enough:
-        most = max((len(series.known) for series in every.values()), default=0)
-        of = contract_in_message(facts.entries.contract)
-        on = f" on {clipped(facts.branch, bounds.BRANCH)}" if facts.branch else ""
-        has = f"{of}{on} has {count(most, 'run')} with values of today's metrics"
-        raise InputError([f"history: {has}; limits need at least {LEAST_RUNS}"], warnings=notes)
-    notes += [
+    few = (
         f"{series.metric.label}: {count(len(series.known), 'run')} of the {LEAST_RUNS} that limits need have a value"
         for series in every.values()
         if series not in enough
-    ]
+    )
+    notes = [*facts.warnings(), *past.notes(), *few]
+    if not enough:
+        on = f" on {clipped(facts.branch, bounds.BRANCH)}" if facts.branch else ""
+        of = f"{contract_in_message(facts.entries.contract)}{on}"
+        raise InputError([f"history: {of} has no metric with the {LEAST_RUNS} runs that limits need"], warnings=notes)
     pace = len(runs) * YEAR / max(_days(runs), SHORT)  # of a short history, as if no more runs came within two weeks
     tail = FALSE_A_YEAR / (2 * len(enough) * max(pace, 1.0))
     window = contract.config.history.window
@@ -122,25 +114,20 @@ def _of_series(series: Series, tail: float, window: int) -> FromHistory:
     noise = sigma(values, splits) or 0.0
     times = t_quantile(tail, len(values) - len(splits) - 1)  # as sigma itself is an estimate
     above = exceeded_by(1 / (window - LEVEL_RUNS + 1)) / sqrt(LEVEL_RUNS)
-    now = mean(values[(splits or [0])[-1] :])
+    now = points[-1].after if points else mean(values)
     limits = {
         "fail_on": _limit(series, now, sqrt(2) * times * noise, noise),
         "history": _limit(series, now, (above + LEVEL_SPREAD * times) * noise, noise),
     }
-    sign = 1 if metric.better == "higher" else -1
-    worse = [point for point in points if sign * (point.before - point.after) > SAME]
+    worse = [point for point in points if loss(metric.better, point.before, point.after) > SAME]
     alarms = _replayed(series, values, limits, window, [point.position for point in worse])
-    soon = [range(point.position, point.position + SOON + 1) for point in worse]
-    falls = [
-        Fall(
-            run=runs[point.position],
-            before=point.before,
-            after=point.after,
-            caught=sorted({section for at in near for section in alarms.get(at, ())}),
-        )
-        for point, near in zip(worse, soon, strict=True)
-    ]
-    false = [runs[at] for at in alarms if not any(at in near for near in soon)]
+    falls, soon = [], set[int]()
+    for point in worse:
+        near = range(point.position, point.position + SOON + 1)
+        caught = sorted({section for at in near for section in alarms.get(at, ())})
+        falls.append(Fall(run=runs[point.position], point=point, caught=caught))
+        soon.update(near)
+    false = [runs[at] for at in alarms if at not in soon]
     return FromHistory(metric=metric, runs=runs, mean=now, sigma=noise, limits=limits, falls=falls, false=false)
 
 
@@ -159,7 +146,6 @@ def _replayed(
 
     Some runs after a change for the worse, the loss counts as accepted: the level is that of the runs since.
     """
-    sign = 1 if series.metric.better == "higher" else -1
     alarms: dict[int, list[str]] = {}
     for at in range(1, len(values)):
         since = max((position for position in worse if position + SOON < at), default=0)
@@ -167,7 +153,7 @@ def _replayed(
         before = {"fail_on": values[at - 1], "history": best.value if best else None}
         for section, limit in limits.items():
             of = before[section]
-            if limit is not None and of is not None and sign * (of - values[at]) > limit + SAME:
+            if limit is not None and of is not None and loss(series.metric.better, of, values[at]) > limit + SAME:
                 alarms.setdefault(at, []).append(section)
     return alarms
 
@@ -187,11 +173,11 @@ def explained(proposal: Proposal) -> Iterator[str]:
         elif of.sigma <= SAME:
             yield f"{of.metric.label}: these runs do not vary, so the limits are the loss of one query"
     runs = list({run.id: run for of in proposal.of for run in of.runs}.values())
-    false = {run.id for of in proposal.of for run in of.false}
-    number, over = f"{len(false):,}" if false else "none", f"{count(len(runs), 'run')} over {count(_days(runs), 'day')}"
-    rate = f", {len(false) * YEAR / _days(runs):.0f} a year" if false and _days(runs) >= SHORT else ""
-    short = "" if _days(runs) >= SHORT else f"; fewer than {SHORT} days do not show how many that is a year"
-    yield f"False alarms that these limits would have given: {number} in {over}{rate}{short}"
+    false, days = len({run.id for of in proposal.of for run in of.false}), _days(runs)
+    rate = f", {false * YEAR / days:.0f} a year" if false and days >= SHORT else ""
+    short = "" if days >= SHORT else f"; fewer than {SHORT} days do not show how many that is a year"
+    alarms = f"{false or 'none'} in {count(len(runs), 'run')} over {count(days, 'day')}{rate}{short}"
+    yield f"False alarms that these limits would have given: {alarms}"
     for of in proposal.of:
         yield from (_line(of, fall) for fall in of.falls)
     if not any(of.falls for of in proposal.of):
@@ -199,8 +185,9 @@ def explained(proposal: Proposal) -> Iterator[str]:
 
 
 def _line(of: FromHistory, fall: Fall) -> str:
-    digits = digits_for([(fall.before, fall.after)])
-    change = f"{fixed(fall.before, digits)} → {fixed(fall.after, digits)}"
+    before, after = fall.point.before, fall.point.after
+    digits = digits_for([(before, after)])
+    change = f"{fixed(before, digits)} → {fixed(after, digits)}"
     by = f", by {' and '.join(fall.caught)}" if fall.caught else ""
     where = f"{short_commit(fall.run.commit)} ({fall.run.day})"
     return f"{of.metric.label}: {'caught' if fall.caught else 'missed'}: {change} at {where}{by}"

@@ -4,17 +4,20 @@ Nothing here asks a store. Without limits on levels, the values are those that e
 settings were today's; otherwise, new questions would look like a change of the retriever.
 """
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
 
 from ragcontract.core import bounds
+from ragcontract.core.gate import Kind, allowed_change
 from ragcontract.core.metric import Direction
 from ragcontract.decision.contract_changes import past_contract
-from ragcontract.evaluation.past import PastSeries
-from ragcontract.history.entry import Entry
+from ragcontract.decision.gate_report import KINDS
+from ragcontract.evaluation.past import PastRun, PastSeries
+from ragcontract.history.entry import Entry, EntryGate, EntryMetric
 from ragcontract.pipeline import Outcome
 from ragcontract.report.baseline import fingerprints_of
-from ragcontract.report.history_report import ChangePointReport, LevelReport, MetricHistory
+from ragcontract.report.history_report import ChangePointReport, MetricHistory
 from ragcontract.report.record import Report
 from ragcontract.runs.baseline_contract import PastContract
 from ragcontract.runs.baseline_file import StoredHead
@@ -25,19 +28,31 @@ from ragcontract.statistics.levels import level, sigma
 SCORING = ("k", "gain", "rank_by", "relevance_level", "unjudged", "missing_queries", "missing_scores")
 
 
-class Recorded(Protocol):
-    """A recorded run."""
+class RecordedLimit(Struct, frozen=True, kw_only=True):
+    """A limit of a run on the mean of a metric over all queries."""
 
-    @property
-    def id(self) -> str: ...
-    @property
-    def commit(self) -> str | None: ...
-    @property
-    def created_at(self) -> str: ...
+    gate: EntryGate
+    metric: EntryMetric
+    limit: float
+    kind: Kind
+    relative: bool
+
+    def allowed(self, before: float) -> float:
+        """Return how much the metric may change from a value."""
+        return allowed_change(self.limit, before, self.metric.scale, relative=self.relative)
+
+
+def recorded_limits(entry: Entry) -> Iterator[RecordedLimit]:
+    """Yield the limits of a run on means over all queries."""
+    for gate in entry.gates:
+        unit, kind, relative = KINDS.get(gate.kind, (None, None, False))  # type: ignore[call-overload]
+        metric = entry.metrics.get(gate.metric or "")
+        if metric and unit == "points" and gate.tag is None and isinstance(gate.limit, float):
+            yield RecordedLimit(gate=gate, metric=metric, limit=gate.limit, kind=kind, relative=relative)
 
 
 def metric_history(
-    runs: Sequence[Recorded], values: Sequence[float | None], now: float | None, better: Direction
+    runs: Sequence[Entry | PastRun], values: Sequence[float | None], now: float | None, better: Direction
 ) -> MetricHistory:
     """Return a metric in recorded runs, the oldest first, each with its mean; ``now`` is that of the run checked.
 
@@ -52,9 +67,7 @@ def metric_history(
         values=[*values[-bounds.TREND_RUNS :]],
         ids=ids,
         now=now,
-        level=None
-        if best is None
-        else LevelReport(value=best.value, first=known[best.start].id, last=known[best.stop - 1].id),
+        level=best.value if best else None,
         sigma=sigma(means, [point.position for point in points]),
         change_points=[
             ChangePointReport(
@@ -101,10 +114,15 @@ def scores_alike(before: PastContract | None, today: PastContract | None) -> boo
     return all(was.get(key) == now.get(key) for key in SCORING)
 
 
-def is_alike(entry: Entry, head: StoredHead) -> bool:
-    """Return whether an entry has the golden queries and the settings of another's head, and is of a clean tree."""
-    has_settings = scores_alike(entry.head.contract, head.contract)
-    return entry.head.golden_sha256 == head.golden_sha256 and has_settings and not entry.source.dirty
+def mean_beside(newest: StoredHead, entry: Entry, key: str) -> float | None:
+    """Return the recorded mean of an entry if it can be compared with that of the newest run, whose head is given.
+
+    Both have the same golden queries and settings, and the entry is not from a dirty working tree.
+    """
+    has_queries = entry.head.golden_sha256 == newest.golden_sha256
+    if entry.source.dirty or not has_queries or not scores_alike(entry.head.contract, newest.contract):
+        return None
+    return mean_of(entry, key, newest.fingerprints.get(key))
 
 
 def past_metrics(past: PastSeries, outcome: Outcome) -> dict[str, MetricHistory]:

@@ -3,22 +3,21 @@
 It is made from the report alone, which may be that of a stranger.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from msgspec import UNSET
 
 from ragcontract.core import bounds
-from ragcontract.core.metric import Direction
+from ragcontract.core.metric import Direction, loss
 from ragcontract.core.numbers import SAME, count, digits_for, fixed, sparkline
 from ragcontract.core.phrase import Name, Phrase
 from ragcontract.core.safe_text import clipped
-from ragcontract.report.history_report import COMMIT_DIGITS, MetricHistory, branch_of
+from ragcontract.report.history_report import COMMIT_DIGITS, MetricHistory, branch_after, time_and_commit
 from ragcontract.report.limit_text import digits_of
 from ragcontract.report.record import Report
 
-_DAY = re.compile(r"(\d{4})(\d\d)(\d\d)T", re.ASCII)  # the start of an entry's id
+NONE = MetricHistory(values=[], ids=[])
 LEAST_RUNS = 2  # a change needs two
 
 Run = tuple[str, float]  # the id of an entry, and the mean
@@ -33,17 +32,12 @@ def _lines(report: Report) -> Iterator[Phrase]:
     history = report.history
     if history is UNSET:
         return
-    on_branch = (" on ", Name(branch)) if (branch := branch_of(history)) else ()
     for key, metric in report.metrics.items():
-        past = history.metrics.get(key)
-        runs = [] if past is None else _runs(past)
-        if past is not None and len(runs) >= LEAST_RUNS:
+        past = history.metrics.get(key, NONE)
+        runs = [(run, value) for run, value in zip(past.ids, past.values, strict=False) if value is not None]
+        if len(runs) >= LEAST_RUNS:
             numbers = _numbers(past, runs, metric.better, digits_of(report))
-            yield (clipped(metric.label, bounds.NAME), *on_branch, *numbers)
-
-
-def _runs(past: MetricHistory) -> list[Run]:
-    return [(run, value) for run, value in zip(past.ids, past.values, strict=False) if value is not None]
+            yield (clipped(metric.label, bounds.NAME), *branch_after("on", history), *numbers)
 
 
 def _numbers(past: MetricHistory, runs: Sequence[Run], better: Direction, digits: int) -> Phrase:
@@ -65,13 +59,12 @@ def _numbers(past: MetricHistory, runs: Sequence[Run], better: Direction, digits
 
 def _worst_since(runs: Sequence[Run], now: float, better: Direction) -> str:
     """Return ``, the lowest since 2026-10-02``; empty if this run is not worse than the last."""
-    sign, word = (1, "lowest") if better == "higher" else (-1, "highest")
-    if sign * (runs[-1][1] - now) <= SAME:
+    word = "lowest" if better == "higher" else "highest"
+    if loss(better, runs[-1][1], now) <= SAME:
         return ""
-    as_bad = next((run for run, value in reversed(runs) if sign * (value - now) <= SAME), None)
-    if as_bad is None:
-        return f", the {word} of these runs"
-    return f", the {word} since {day}" if (day := _day(as_bad)) else ""
+    as_bad = next((run for run, value in reversed(runs) if loss(better, value, now) <= SAME), None)
+    since = "of these runs" if as_bad is None else f"since {time_and_commit(as_bad)[0][: len('2026-11-21')]}"
+    return f", the {word} {since}"
 
 
 def _changed_since(past: MetricHistory, shown: Sequence[Run]) -> Phrase:
@@ -82,9 +75,3 @@ def _changed_since(past: MetricHistory, shown: Sequence[Run]) -> Phrase:
         return ()
     word = "lower" if point.after < point.before else "higher"
     return (f", {word} since ", Name(point.commit[:COMMIT_DIGITS]))
-
-
-def _day(entry_id: str) -> str:
-    """Return the day in the id of an entry; empty for any other text."""
-    match = _DAY.match(entry_id)
-    return "-".join(match.groups()) if match else ""

@@ -4,6 +4,7 @@ In the sentences, branch and commit are names, which each format escapes. They a
 repeats them.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Annotated, TypeAlias
 
@@ -12,10 +13,11 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count
 from ragcontract.core.phrase import Name, Phrase
-from ragcontract.core.safe_text import shorten
+from ragcontract.core.safe_text import clipped, shorten
 from ragcontract.report.parts import BaselineInput
 
 Count = Annotated[int, Meta(ge=0)]
+NEWEST = Meta(max_length=bounds.TREND_RUNS)
 RunMean = Annotated[float, Meta(ge=-bounds.SCORE, le=bounds.SCORE)]  # beyond, squares and ranges are not finite
 
 
@@ -25,10 +27,7 @@ class HistoryBaseline(Struct, frozen=True, kw_only=True, omit_defaults=True):
     id: str
     commit: str
     named: Annotated[str, Meta(description="How it was named: last-pass, last, a commit or an id.")]
-    behind: Annotated[
-        Count | None,
-        Meta(description="How many newer commits its branch has; null if that is not known, or was not asked."),
-    ] = None
+    behind: Annotated[Count | None, Meta(description="How many newer commits its branch has; null if unknown.")] = None
 
 
 class BrokenSince(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -36,17 +35,7 @@ class BrokenSince(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     commit: str
     at: Annotated[str, Meta(description="When it was checked, ISO 8601, UTC.")]
-    or_before: Annotated[
-        bool, Meta(description="It is the oldest commit that was looked at, so the query may be broken for longer.")
-    ] = False
-
-
-class LevelReport(Struct, frozen=True, kw_only=True):
-    """The best mean of consecutive runs of the window."""
-
-    value: float
-    first: Annotated[str, Meta(description="The id of the first of these runs.")]
-    last: Annotated[str, Meta(description="The id of the last of them.")]
+    or_before: Annotated[bool, Meta(description="It may be broken for longer: older commits were not read.")] = False
 
 
 class ChangePointReport(Struct, frozen=True, kw_only=True):
@@ -57,26 +46,21 @@ class ChangePointReport(Struct, frozen=True, kw_only=True):
     at: Annotated[str, Meta(description="When it was checked, ISO 8601, UTC.")]
     before: Annotated[float, Meta(description="The mean of the runs since the change point before.")]
     after: Annotated[float, Meta(description="The mean of the runs until the next change point.")]
-    p_value: Annotated[
-        float | None, Meta(description="How likely chance alone is; null if the runs do not vary without a change.")
-    ]
+    p_value: Annotated[float | None, Meta(description="How likely chance alone is; null if runs vary only here.")]
 
 
 class MetricHistory(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A metric in the newest runs of the branch, the oldest first, over the queries that all of them have."""
 
-    values: Annotated[
-        list[RunMean | None],
-        Meta(max_length=bounds.TREND_RUNS, description="The means; null for a run without one."),
-    ]
-    ids: Annotated[list[str], Meta(max_length=bounds.TREND_RUNS, description="The entries of these runs.")]
+    values: Annotated[list[RunMean | None], NEWEST, Meta(description="The means; null for a run without one.")]
+    ids: Annotated[list[str], NEWEST, Meta(description="The entries of these runs.")]
     now: Annotated[RunMean | None, Meta(description="The mean of this run over the same queries.")] = None
-    level: LevelReport | None = None
+    level: Annotated[RunMean | None, Meta(description="The best mean of five consecutive runs.")] = None
     sigma: Annotated[
         float | None,
-        Meta(description="The standard deviation of a run's mean without a change; null with too few runs."),
+        Meta(description="The standard deviation of a mean without a change; null with too few runs."),
     ] = None
-    change_points: Annotated[list[ChangePointReport], Meta(max_length=bounds.TREND_RUNS)] = []
+    change_points: Annotated[list[ChangePointReport], NEWEST] = []
 
 
 class HistoryReport(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -85,27 +69,36 @@ class HistoryReport(Struct, frozen=True, kw_only=True, omit_defaults=True):
     branch: Annotated[str | None, Meta(description="The branch whose entries were read; null if there are none.")]
     entries: Annotated[Count, Meta(description="How many of its entries were read.")]
     baseline: HistoryBaseline | None = None
-    limits_left_out: Annotated[
-        Count, Meta(description="How many limits on changes were not checked, because there is no baseline yet.")
-    ] = 0
-    broken_since: Annotated[
-        dict[str, BrokenSince], Meta(description="Of broken queries that were broken on the branch already, by id.")
-    ] = {}
-    window: Annotated[
-        Count | None, Meta(description="How many recorded runs limits on levels look at; null without such limits.")
-    ] = None
+    limits_left_out: Annotated[Count, Meta(description="Limits not checked, as there is no baseline yet.")] = 0
+    broken_since: Annotated[dict[str, BrokenSince], Meta(description="Of queries broken on the branch, by id.")] = {}
+    window: Annotated[Count | None, Meta(description="How many runs limits on levels look at; null without one.")] = (
+        None
+    )
     since: Annotated[str | None, Meta(description="The day before which runs do not count for levels.")] = None
     failed: Annotated[list[str], Meta(description="The entries in ``metrics`` whose runs failed.")] = []
-    metrics: Annotated[
-        dict[str, MetricHistory], Meta(description="The metrics with limits in the newest runs of the branch, by key.")
-    ] = {}
+    metrics: Annotated[dict[str, MetricHistory], Meta(description="The metrics with limits, by key.")] = {}
     notes: list[str] = []
 
 
 Known: TypeAlias = HistoryReport | UnsetType
 COMMIT_DIGITS = 7  # as git and GitHub show commits
+_ENTRY_ID = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)\d\dZ-([0-9a-f]{7})[0-9a-f]{5}-", re.ASCII)
 # What is true of the commits that are newer than an entry, by how the entry was named; a commit or an id pins it.
 PASSED_OVER = {"last-pass": "not recorded or did not pass", "last": "not recorded"}
+
+
+def time_and_commit(entry_id: str) -> tuple[str, str]:
+    """Return the time (UTC) and the commit in the id of an entry; the text itself and no commit if it is no such id."""
+    match = _ENTRY_ID.match(entry_id)
+    if match is None:
+        return clipped(entry_id, bounds.HTML_NAME), ""
+    year, month, day, hour, minute, commit = match.groups()
+    return f"{year}-{month}-{day} {hour}:{minute}", commit
+
+
+def branch_after(word: str, history: HistoryReport) -> Phrase:
+    """Return the branch whose entries were read after a word; empty if it is not known."""
+    return (f" {word} ", Name(branch)) if (branch := branch_of(history)) else ()
 
 
 def branch_of(history: HistoryReport) -> str:
@@ -122,9 +115,8 @@ def compared_with(history: Known, baseline: BaselineInput | None) -> Iterator[Ph
     age = "" if days is None else f", {count(days, 'day')} old" if days > 0 else ", recorded today"
     note: list[str | Name] = ["Compared with ", Name(f"{branch}@{commit}" if branch else commit), age]
     if entry.behind and (what := PASSED_OVER.get(entry.named)):
-        of_branch = (" of ", Name(branch)) if branch else ()
         verb = "was" if entry.behind == 1 else "were"
-        note += [f"; {count(entry.behind, 'newer commit')}", *of_branch, f" {verb} {what}"]
+        note += [f"; {count(entry.behind, 'newer commit')}", *branch_after("of", history), f" {verb} {what}"]
     yield tuple(note)
 
 
@@ -134,8 +126,8 @@ def newer_baseline(history: Known) -> Phrase:
         return ()
     if history.baseline.named not in PASSED_OVER:
         return ("choose a newer entry of the history",)
-    of_branch = (" of ", Name(branch)) if (branch := branch_of(history)) else ()
-    return ("record a newer check", *of_branch, *((" that passes",) if history.baseline.named == "last-pass" else ()))
+    passing = (" that passes",) if history.baseline.named == "last-pass" else ()
+    return ("record a newer check", *branch_after("of", history), *passing)
 
 
 def notes_of(history: Known) -> list[Phrase]:
@@ -149,7 +141,6 @@ def broken_on_branch(history: Known, query_id: str) -> Phrase:
     if history is UNSET or broken is None:
         return ()
     commit = Name(broken.commit[:COMMIT_DIGITS])
-    on_branch = (" on ", Name(branch)) if (branch := branch_of(history)) else ()
     if broken.or_before:
-        return ("broken", *on_branch, " since ", commit, " or earlier")
-    return ("broken since ", commit, *on_branch)
+        return ("broken", *branch_after("on", history), " since ", commit, " or earlier")
+    return ("broken since ", commit, *branch_after("on", history))

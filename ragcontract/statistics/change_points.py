@@ -70,9 +70,7 @@ def best_split(values: Sequence[float]) -> Split | None:
     return Split(position=first + LEAST_RUNS_A_SIDE, statistic=statistics[first])
 
 
-def permutation_p_value(
-    values: Sequence[float], *, alpha: float = ALPHA, permutations: int = PERMUTATIONS, seed: int = SEED
-) -> float | None:
+def permutation_p_value(values: Sequence[float], *, alpha: float = ALPHA) -> float | None:
     """Return the p-value of the best split, or None if it is above ``alpha`` or the series cannot be tested.
 
     It cannot be if all values are the same, or if it has fewer than ``LEAST_BLOCKS`` of the blocks that its
@@ -93,12 +91,12 @@ def permutation_p_value(
     deviations, weights = _deviations(series), _weights(len(series))
     as_good = split.statistic * (1 - TIE)
     hits = 1
-    for order in _orders(deviations, block, permutations, Random(seed)):  # noqa: S311
+    for order in _orders(deviations, block):
         statistics = list(_statistics(order, weights))
         hits += max(statistics) >= as_good or -min(statistics) >= as_good
-        if hits > alpha * (permutations + 1):
+        if hits > alpha * (PERMUTATIONS + 1):
             return None
-    return hits / (permutations + 1)
+    return hits / (PERMUTATIONS + 1)
 
 
 def noise_splits(series: Sequence[float], first: int) -> list[int]:
@@ -138,9 +136,7 @@ def block_length(correlation: float) -> int:
     return next((length for least, length in BLOCKS if correlation >= least), 1)
 
 
-def change_points(
-    values: Sequence[float], *, alpha: float = ALPHA, permutations: int = PERMUTATIONS, seed: int = SEED
-) -> tuple[ChangePoint, ...]:
+def change_points(values: Sequence[float], *, alpha: float = ALPHA) -> tuple[ChangePoint, ...]:
     """Return the change points of a series, the oldest first; none if it has fewer than ``LEAST_RUNS`` runs.
 
     A series without noise changes where its values do (:func:`steps_without_noise`). Otherwise the best split is tested
@@ -152,7 +148,7 @@ def change_points(
         return ()
     p_values: dict[int, float | None] = dict.fromkeys(steps_without_noise(series))
     if not p_values:
-        p_values.update(_significant_splits(series, alpha, permutations, seed))
+        p_values.update(_significant_splits(series, alpha))
     edges = [0, *sorted(p_values), len(series)]
     means = [mean(series[start:stop]) for start, stop in pairwise(edges)]
     return tuple(
@@ -176,14 +172,14 @@ def steps_without_noise(values: Sequence[float]) -> tuple[int, ...]:
     return tuple(starts[1:] if last >= LEAST_RUNS_A_SIDE else starts[1:-1])
 
 
-def _significant_splits(series: Sequence[float], alpha: float, permutations: int, seed: int) -> dict[int, float]:
+def _significant_splits(series: Sequence[float], alpha: float) -> dict[int, float]:
     """Return the p-values of significant splits, by position."""
     parts, p_values = [(0, len(series))], {}
     while parts:
         start, stop = parts.pop()
         part = series[start:stop]
         split = best_split(part) if len(part) >= LEAST_RUNS else None
-        p_value = permutation_p_value(part, alpha=alpha, permutations=permutations, seed=seed) if split else None
+        p_value = permutation_p_value(part, alpha=alpha) if split else None
         if split is not None and p_value is not None:
             middle = start + split.position
             p_values[middle] = p_value
@@ -208,13 +204,13 @@ def _statistics(deviations: Sequence[float], weights: Sequence[float]) -> Iterat
     return map(mul, sums[LEAST_RUNS_A_SIDE - 1 :], weights)
 
 
-def _orders(deviations: Sequence[float], block: int, orders: int, dice: Random) -> Iterator[list[float]]:
+def _orders(deviations: Sequence[float], block: int) -> Iterator[list[float]]:
     """Yield random orders of blocks. The first block is cut at random, so that blocks start anywhere.
 
     Random numbers are sorted instead of ``Random.shuffle``, whose results may differ between versions of Python.
     """
-    random = dice.random
-    for _ in range(orders):
+    random = Random(SEED).random  # noqa: S311 (not for secrets)
+    for _ in range(PERMUTATIONS):
         if block == 1:
             keys = [random() for _ in deviations]
             yield list(map(deviations.__getitem__, sorted(range(len(keys)), key=keys.__getitem__)))

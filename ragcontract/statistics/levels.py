@@ -20,6 +20,7 @@ from ragcontract.core.metric import Direction
 from ragcontract.core.numbers import SAME
 
 LEVEL_RUNS = 5  # consecutive ones
+LEAST_SIGMAS = 3  # of a limit; below, a level is wrong more often than a comparison with the last run
 
 
 class Level(Struct, frozen=True, kw_only=True):
@@ -77,10 +78,10 @@ def since_when(
     days: Sequence[date],
     values: Sequence[float],
     now: float,
-    holds: Callable[[float], bool],
+    allowed: Callable[[float], float],
     better: Direction = "higher",
 ) -> date:
-    """Return the first day from which on the level ``holds``, if only the runs from that day on count.
+    """Return the first day from which on the loss since the level is ``allowed``, if only runs from that day on count.
 
     Each value is that of a run, with its day, the oldest first; there is at least one. The level is also that of
     further runs with the value ``now``, so that the limit does not fail as soon as there are enough runs for a level.
@@ -89,7 +90,7 @@ def since_when(
     for day in sorted({*days}):
         counted = [value for at, value in zip(days, values, strict=True) if at >= day]
         best = level([*counted, *[now] * LEVEL_RUNS], better)
-        if best and holds(best.value):
+        if best and abs(best.value - now) <= allowed(best.value) + SAME:
             return day
     return min(max(days), date.max - timedelta(days=1)) + timedelta(days=1)
 

@@ -5,6 +5,7 @@ import math
 import os
 import random
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,9 @@ from tests.bounds.lab import Case, Cases, Lab, accepted
 from tests.builders import golden, run
 from tests.github.relayed import everything
 from tests.github.standin import Fault
-from tests.history.entries import RUN, new_entry, runs
+from tests.history.entries import FIRST, RUN, new_entry, results_of, runs
 from tests.history.jobs_at_once import BRANCH, Job
+from tests.history.repository import commits, new_repository
 from tests.history.trends import contract, ids_of, runs_of, stored
 from tests.needs import require
 from tests.process import rag_contract
@@ -167,16 +169,18 @@ def a_window(lab: Lab, runs: int) -> bool:
 
 def searched(lab: Lab, number: int) -> bool:
     """Record five runs of main, and then so many of another branch that there are this many."""
+    new_repository(lab.folder, lab.patch)
+    [sha] = commits(1, "main")
+    lab = Lab(folder=Path.cwd(), github=lab.github, patch=lab.patch)
     folder = Folder(str(lab.folder / "history"))
-    for age, new in enumerate(runs(number, hours=0.1)):
-        source = replace(new.entry.source, branch="main" if age < LEVEL_RUNS else "other")
+    for age in range(number):
+        new = new_entry(at=FIRST + timedelta(minutes=age), commit=sha[:12], run=RUN + age, results=results_of("doc1"))
+        source = replace(new.entry.source, commit=sha, branch="main" if age < LEVEL_RUNS else "other")
         entry = replace(new.entry, source=source)
         folder.add(NewEntry(entry=entry, content=encode(entry), results=new.results))
     history = ("--name", "docs", "--history", "history", "--branch", "main")
     ended = lab.check((), (), "history: {mrr_drop_gt: 1}\n", *history)
-    assert ended.code == 0, ended
-    (gate,) = lab.report()["gates"]
-    return bool(gate["status"] == "pass" and gate["level"]["runs"] == LEVEL_RUNS)
+    return accepted(ended, "history has 4 runs of 'docs' on main here: no more are among the newest")
 
 
 def with_trend(number: int) -> dict[str, Any]:
@@ -239,7 +243,7 @@ def failed_queries(lab: Lab, number: int) -> bool:
 def moved_queries(lab: Lab, number: int) -> bool:
     contract(lab.folder, queries=number)
     text = page(runs_of(12, losses={6: ids_of(number)}, queries=number), lab).text
-    return "more quer" not in text.partition("Ranked differently")[2]
+    return "more quer" not in text.partition("other ranks")[2]
 
 
 def in_a_badge(lab: Lab, size: int) -> bool:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.builders import golden, run, write_jsonl
 from tests.github.standin import Fault, GitHub
-from tests.history.action_jobs import QUERY, is_of_history, pull_request, push, recorded, report_of
+from tests.history.action_jobs import QUERY, Job, is_of_history, pull_request, push, recorded, report_of
 from tests.needs import require
 from tests.runner import InProcess
 
@@ -30,9 +30,20 @@ def runner(tmp_path: Path, github: GitHub) -> InProcess:
     require("npm")
     runner = InProcess(tmp_path, github)
     for number in range(RUNS):
-        recorded(runner, scenario=partial(scene, right=QUERIES - number % 3), run=number + 1)
+        sha = github.repository.commit("main", {"app.py": b"%d" % number})
+        recorded(runner, sha, scenario=partial(scene, right=QUERIES - number % 3), run=number + 1)
     github.sent.clear()
     return runner
+
+
+@pytest.fixture
+def merged(runner: InProcess, github: GitHub) -> Job:  # noqa: ARG001 (main must be there first)
+    """The job of a pull request, which checks out its merge with main."""
+    main = github.repository.branches["main"]
+    github.repository.branches["topic"] = main
+    topic = github.repository.commit("topic", {"app.py": b"better"})
+    github.add_pull(7, sha="b" * 40)
+    return pull_request(github.repository.merge(main, topic))
 
 
 def gate_of(runner: InProcess) -> dict[str, Any]:
@@ -41,26 +52,27 @@ def gate_of(runner: InProcess) -> dict[str, Any]:
     return dict(gate)
 
 
-def test_a_pull_request_asks_little_more_for_a_history(runner: InProcess, github: GitHub) -> None:
+def test_a_pull_request_asks_little_more_for_a_history(runner: InProcess, github: GitHub, merged: Job) -> None:
     scene(runner.workspace, QUERIES)
-    assert pull_request().run(runner, run=900).exit_code == 0
+    assert merged.run(runner, run=900).exit_code == 0
     asked = [sent for sent in github.sent if is_of_history(sent)]
     assert len(asked) <= 6
     github.sent.clear()
     scene(runner.workspace, QUERIES - 1, LEVEL)
-    assert pull_request().run(runner, run=901).exit_code == 0
+    assert merged.run(runner, run=901).exit_code == 0
     asked = [sent for sent in github.sent if is_of_history(sent)]
     assert len(asked) <= 10 + 3
     assert gate_of(runner)["level"]["runs"] == 30
     assert (gate_of(runner)["now"], gate_of(runner)["status"]) == (0.9, "pass")
     scene(runner.workspace, QUERIES - 2, LEVEL)
-    assert pull_request().run(runner, run=902).exit_code == 1
+    assert merged.run(runner, run=902).exit_code == 1
 
 
-def test_a_push_is_not_in_its_own_past(runner: InProcess) -> None:
+def test_a_push_is_not_in_its_own_past(runner: InProcess, github: GitHub) -> None:
     scene(runner.workspace, QUERIES - 1, LEVEL)
+    sha = github.repository.branches["main"]
     for attempt in (1, 2):
-        assert push().run(runner, run=900, attempt=attempt).exit_code == 0
+        assert push(sha).run(runner, run=900, attempt=attempt).exit_code == 0
     assert gate_of(runner)["level"]["runs"] == 30
 
 
@@ -72,9 +84,11 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
-def test_a_limit_on_a_level_needs_a_history_that_can_be_read(runner: InProcess, github: GitHub, fault: Fault) -> None:
+def test_a_limit_on_a_level_needs_a_history_that_can_be_read(
+    runner: InProcess, github: GitHub, merged: Job, fault: Fault
+) -> None:
     github.faults = [fault]
     scene(runner.workspace, QUERIES, LEVEL)
-    result = pull_request().run(runner, run=900)
+    result = merged.run(runner, run=900)
     assert result.exit_code == 2, result.log
     assert "history.mrr_drop_gt cannot be judged: branch rag-contract-history: GitHub" in result.log

@@ -16,7 +16,7 @@ import yaml
 from ragcontract.history.folder import Folder
 from tests.builders import as_jsonl, golden, run, stored_query, write_jsonl
 from tests.history.entries import FIRST, RUN, new_entry
-from tests.history.repository import without_ci
+from tests.history.repository import commits, git, without_ci
 from tests.process import rag_contract
 
 QUERIES = 400
@@ -162,14 +162,16 @@ def test_long_after_a_change_the_loss_counts_as_accepted() -> None:
     assert text.count("caught") == 2  # of two metrics
 
 
-@pytest.mark.parametrize(("runs", "said"), [(0, "has no entries yet"), (11, "'docs' on main has 11 runs with values")])
+@pytest.mark.parametrize(
+    ("runs", "said"), [(0, "has no entries yet"), (11, "MRR@5: 11 runs of the 12 that limits need have a value")]
+)
 def test_with_few_runs_it_says_how_many_there_are(runs: int, said: str) -> None:
     record([320] * runs)
     Path("history").mkdir(exist_ok=True)
     ended = rag_contract("suggest", *STORE)
     assert ended.code == 2
     assert said in ended.err
-    assert ("of today's metrics; limits need at least 12\n" in ended.err) == bool(runs)
+    assert ("'docs' on main has no metric with the 12 runs that limits need\n" in ended.err) == bool(runs)
 
 
 def test_runs_of_other_questions_do_not_count() -> None:
@@ -177,7 +179,8 @@ def test_runs_of_other_questions_do_not_count() -> None:
     write_jsonl(Path("golden.jsonl"), [golden(f"other{n}", f"d{n}") for n in range(QUERIES)])
     ended = rag_contract("suggest", *STORE)
     assert ended.code == 2
-    assert "'docs' on main has 0 runs with values of today's metrics" in ended.err
+    assert "'docs' on main has no metric with the 12 runs that limits need\n" in ended.err
+    assert "MRR@5: 0 runs of the 12 that limits need have a value" in ended.err
     assert "20 recorded runs" in ended.err
 
 
@@ -198,6 +201,8 @@ def test_what_is_written_is_a_contract_that_a_check_applies() -> None:
         return rag_contract("check", *STORE, "--branch", "main", "--name", "docs", "--baseline", "baseline.jsonl").code
 
     write_jsonl(Path("baseline.jsonl"), [run(f"q{n}", f"d{n}" if n < 320 else "x") for n in range(QUERIES)])
+    git("init", "-q", "-b", "main")  # it contains no recorded commit, so limits on levels are skipped
+    commits(1, "main")
     assert check(320) == 0
     assert check(310) == 0
     assert check(290) == 1

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -10,8 +11,8 @@ import msgspec
 from msgspec.structs import replace
 
 from ragcontract import pipeline
-from ragcontract.cli.commands.check import load_plugins, open_page
-from ragcontract.cli.console import progress_of, say, say_json, warn
+from ragcontract.cli.commands.check import load_plugins
+from ragcontract.cli.console import say, say_json, warn
 from ragcontract.cli.history_options import branch_option, contract_option, history_option
 from ragcontract.cli.options import clock, find_files, lacks_contract, out_option, refuse_outputs, takes
 from ragcontract.core import bounds
@@ -28,7 +29,7 @@ from ragcontract.history.choose_baseline import document_of, entry_named
 from ragcontract.history.commit_state import CommitState, commit_state
 from ragcontract.history.contract_entries import UNNAMED, contract_in_message, entries_of, entries_of_all
 from ragcontract.history.copy_and_prune import copy, prune
-from ragcontract.history.entry import Entry, is_commit_start
+from ragcontract.history.entry import Entry, is_commit, is_commit_start
 from ragcontract.history.entry_of_report import entry_of_report
 from ragcontract.history.folder import Folder
 from ragcontract.history.interface import Store
@@ -37,11 +38,10 @@ from ragcontract.history.page_runs import Today, runs_on_page
 from ragcontract.history.show import Listing, one_run, query_history, query_runs, runs, window_of
 from ragcontract.history.trend_page import render, section_of
 from ragcontract.report import terminal
-from ragcontract.report.blocks import Block
 
 RUNS, KEPT = 20, 200
+number_option = partial(click.option, type=click.IntRange(1, bounds.ENTRIES), metavar="N")
 STATUS = "rag-contract/release"
-FULL_COMMIT = 40  # digits
 FORMAT = click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", help="The output format. [text]"
 )
@@ -94,9 +94,7 @@ def add(
 @history_option
 @branch_option
 @contract_option
-@click.option(
-    "--last", type=click.IntRange(1, bounds.ENTRIES), default=RUNS, metavar="N", help=f"How many runs. [{RUNS}]"
-)
+@number_option("--last", default=RUNS, help=f"How many runs. [{RUNS}]")
 @click.option("--metric", metavar="KEY", help="Show this metric, such as mrr_at_5. [those with limits]")
 @click.option("--query", metavar="ID", help="Show the runs of one query, and the commit at which it broke.")
 @FORMAT
@@ -126,14 +124,14 @@ def show(
     if ref:
         _show_run(entry_named(entries, ref, branch), store, form, baseline_out)
         return ExitCode.PASS
-    wanted = entries.branch(branch)
-    of_branch = (entry for entry in entries.newest_first() if entry.source.branch == wanted)
+    listing = Listing(contract=entries.contract, branch=entries.branch(branch))
+    of_branch = entries.of_branch(listing.branch)
     if query is not None:
         of_query = query_history(store, of_branch, query, last)
-        _print(Listing(contract=entries.contract, branch=wanted, query=of_query), query_runs(of_query), form)
+        _print(replace(listing, query=of_query), terminal.page(query_runs(of_query)), form)
     elif newest := [*islice(of_branch, last)]:
         recent = [*newest, *islice(of_branch, max(window_of(newest[0]) - last, 0))]
-        _print(Listing(contract=entries.contract, branch=wanted, entries=newest), runs(recent, last, metric), form)
+        _print(replace(listing, entries=newest), terminal.page(runs(recent, last, metric)), form)
     else:
         raise InputError(
             [f"{store.name}: has no entries for {contract_in_message(entries.contract)}", *entries.warnings()]
@@ -147,25 +145,8 @@ def show(
 @branch_option
 @contract_option
 @takes("golden", "config", "k")
-@click.option(
-    "--last",
-    type=click.IntRange(1, bounds.ENTRIES),
-    default=bounds.ENTRIES,
-    metavar="N",
-    help=f"How many runs. [all, at most {bounds.ENTRIES:,}]",
-)
 @out_option("--out", "history.html", "Where to write the page.")
-@click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
-def page(
-    *,
-    history: str | None,
-    branch: str | None,
-    contract: str | None,
-    inputs: Inputs,
-    last: int,
-    out: str,
-    opens: bool,
-) -> int:
+def page(*, history: str | None, branch: str | None, contract: str | None, inputs: Inputs, out: str) -> int:
     """Write a page on whether metrics got worse, since which commit, and for which queries.
 
     With golden files, all runs are scored again by them, so that new questions and labels do not count as changes.
@@ -173,41 +154,34 @@ def page(
     """
     store = _store(history, exists=True, seconds=bounds.TIMEOUT)
     every = entries_of_all(store, contract)
-    inputs, today = _today(inputs) if len(every) == 1 or inputs.golden or inputs.config else (inputs, None)
-    if today and len(every) > 1:
+    is_named, today = bool(inputs.golden or inputs.config), None
+    if is_named and len(every) > 1:
         raise click.UsageError("--golden and --config are those of one contract; name it with --contract")
+    if is_named or (len(every) == 1 and not lacks_contract()):
+        inputs = replace(find_files(inputs), awaits_baseline=True, baseline=None)
+        today = _today(inputs) if is_named or existing_files(inputs.golden)[0] else None
     refuse_outputs({"out": out}, inputs.all, pages={"out"})
-    every, further = every[: bounds.PAGE_CONTRACTS], every[bounds.PAGE_CONTRACTS :]
     sections = []
-    for entries in every:
-        of_branch = entries.branch(branch)
-        with progress_of(min(last, len([*entries.ids()]))) as progress:
-            runs_read = runs_on_page(entries, of_branch, last, today, progress)
+    for entries in every[: bounds.PAGE_CONTRACTS]:
+        runs_read = runs_on_page(entries, entries.branch(branch), today)
         warn([*entries.warnings()])
         if runs_read.runs:
             sections.append(section_of(runs_read))
     if not sections:
         raise InputError([f"{store.name}: has no entries for {contract_in_message(every[0].contract)}"])
-    if further:
-        warn([f"--contract names one of the {count(len(further), 'contract')} that are not on the page"])
+    if (further := len(every) - bounds.PAGE_CONTRACTS) > 0:
+        warn([f"--contract names one of the {count(further, 'contract')} that are not on the page"])
     write_files({out: [render(sections, clock())]})
-    if opens:
-        open_page(Path(out))
+    say("" if goes_to_stdout(out) else f"wrote {visible(out)}\n")
     return ExitCode.PASS
 
 
-def _today(inputs: Inputs) -> tuple[Inputs, Today | None]:
-    """Return the inputs with default files, and the contract in them; None if no golden files are named or found."""
-    is_named = bool(inputs.golden or inputs.config)
-    if not is_named and lacks_contract():
-        return inputs, None
-    inputs = replace(find_files(inputs), awaits_baseline=True, baseline=None)
-    if not is_named and not existing_files(inputs.golden)[0]:
-        return inputs, None
+def _today(inputs: Inputs) -> Today:
+    """Return the contract as its files have it now."""
     loaded = pipeline.load(inputs)
     loaded.problems.raise_if_any()
     loaded, judge = judged(loaded, inputs, clock())
-    return inputs, Today(contract=loaded, plan=plan_of(loaded, inputs, judge))
+    return loaded, plan_of(loaded, inputs, judge)
 
 
 def _show_run(entry: Entry, store: Store, form: str, baseline_out: str | None) -> None:
@@ -217,14 +191,14 @@ def _show_run(entry: Entry, store: Store, form: str, baseline_out: str | None) -
             raise OutputError([f"{baseline_out}: exists already; delete it, or name another file"])
         write_files({baseline_out: document_of(store, entry)})
     if baseline_out is None or not goes_to_stdout(baseline_out):
-        _print(entry, one_run(entry), form)
+        _print(entry, terminal.page(one_run(entry)), form)
 
 
-def _print(record: Listing | Entry, blocks: Sequence[Block], form: str) -> None:
+def _print(record: Listing | Entry | CommitState, text: str, form: str) -> None:
     if form == "json":
         say_json(msgspec.json.format(msgspec.json.encode(record), indent=2).decode() + "\n")
     else:
-        say(terminal.page(blocks))
+        say(text)
 
 
 @command.command("gate")
@@ -245,15 +219,14 @@ def gate(*, commit: str, history: str | None, contracts: Sequence[str], status: 
     Exits 0 if the newest run of every contract at this very commit passed, 1 if a run did not, 2 if a contract has no
     run there. A run that a label accepted did not pass, and one of changed files does not count.
     """
-    outcome = commit_state(_store(history, exists=True), _commit(commit), contracts, clock())
-    if form == "json":
-        say_json(msgspec.json.format(msgspec.json.encode(outcome), indent=2).decode() + "\n")
-    else:
-        lines = (f"{visible(each.contract or UNNAMED)}: {visible(each.why)}" for each in outcome.contracts)
-        say("".join(f"{line}\n" for line in lines))
-    if status and len(outcome.commit) < FULL_COMMIT:
-        raise click.UsageError("--status needs the whole commit, of which no entry was found")
+    if not is_commit_start(commit):
+        commit = commit_named(commit) or commit  # such as HEAD
+    outcome = commit_state(_store(history, exists=True), commit, contracts, clock())
+    lines = [f"{visible(each.contract or UNNAMED)}: {visible(each.why)}\n" for each in outcome.contracts]
+    _print(outcome, "".join(lines), form)
     if status:
+        if not is_commit(outcome.commit):
+            raise click.UsageError("--status needs the whole commit, of which no entry was found")
         _set_status(outcome, os.environ)
     return outcome.exit_code
 
@@ -286,12 +259,8 @@ def copy_entries(*, source: str, target: str) -> int:
 
 @command.command("prune")
 @history_option
-@click.option(
-    "--keep-results",
-    type=click.IntRange(1, bounds.ENTRIES),
-    default=KEPT,
-    metavar="N",
-    help=f"Keep the result sets of the newest N entries of each contract. [{KEPT}]",
+@number_option(
+    "--keep-results", default=KEPT, help=f"Keep the result sets of the newest N entries of each contract. [{KEPT}]"
 )
 def prune_results(*, history: str | None, keep_results: int) -> int:
     """Delete old result sets.
@@ -301,11 +270,6 @@ def prune_results(*, history: str | None, keep_results: int) -> int:
     store = _store(history, exists=True, seconds=bounds.TIMEOUT)
     say(f"deleted {count(prune(store, keep_results), 'result set')} from {visible(store.name)}\n")
     return ExitCode.PASS
-
-
-def _commit(name: str) -> str:
-    """Return the commit that a name such as HEAD means to git; a commit stays what it is."""
-    return name if is_commit_start(name) else commit_named(name) or name
 
 
 def _store(name: str | None, *, exists: bool = False, seconds: float = bounds.TIMEOUT_DEFAULT) -> Store:

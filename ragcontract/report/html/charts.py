@@ -4,36 +4,28 @@ A chart is an SVG without a script. Positions across are shares of its width, so
 text keeps its size. ``templates/trend.html`` renders it, with the same numbers as a table.
 """
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from math import ceil, floor, log10
+from typing import NamedTuple
 
 from msgspec import UNSET, Struct
 
 from ragcontract.core import bounds
-from ragcontract.core.gate import written
-from ragcontract.core.metric import Direction, Scale
-from ragcontract.core.numbers import FLAT, SAME, count, fixed
-from ragcontract.core.phrase import Name, Phrase
-from ragcontract.core.safe_text import clipped, visible
-from ragcontract.report.history_report import COMMIT_DIGITS, MetricHistory
+from ragcontract.core.gate import FALLING, OF_LEVEL, allowed_change, written
+from ragcontract.core.metric import Scale
+from ragcontract.core.numbers import FLAT, SAME, fixed
+from ragcontract.core.safe_text import visible
+from ragcontract.report.history_report import COMMIT_DIGITS, HistoryReport, time_and_commit
 from ragcontract.report.record import Report
 
-TOP, HEIGHT, BOTTOM = 46, 130, 22  # pixels: the commits of change points, the plot, the days
+TOP, HEIGHT = 46, 130  # pixels: the commits of change points, and the plot
 UNITS = 1_000  # the width of the line, which is stretched
 DIGITS = 3  # of a mean
 SPACE = 0.06  # above and below, a share of the range
 MANY = 10_000  # from which the axis has numbers such as 2e+04
 STEPS = (1, 2, 5, 10)  # of the axis, times a power of ten
 FAR = 2  # a line further away than so many times the range of the values is not drawn, or it would flatten them
-LABEL, LABEL_ROWS, LABEL_TURNS = (
-    0.22,
-    3,
-    0.75,
-)  # the width of a commit on a phone; their rows; from where it is on the left
-RADII = ((60, 3.5), (200, 2.5))  # of points, by how many there are at most
-SMALLEST = 1.8
-_ID = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)\d\dZ-([0-9a-f]{7})[0-9a-f]{5}-", re.ASCII)
 
 
 class Point(Struct, frozen=True, kw_only=True):
@@ -42,66 +34,89 @@ class Point(Struct, frozen=True, kw_only=True):
     value: float | None
     when: str
     commit: str
-    state: str
-    passed: bool
-
-    @property
-    def text(self) -> str:
-        """The value, as charts and tables show it."""
-        return fixed(self.value, DIGITS)
+    state: str  # the verdict, and what is special about the run
 
 
-class Trend(Struct, frozen=True, kw_only=True):
-    """A metric in consecutive runs, the oldest first."""
+class Line(NamedTuple):
+    """A line across a chart."""
+
+    kind: str  # limit or level
+    text: str
+    value: float
+
+
+class Chart(Struct, frozen=True, kw_only=True, dict=True):
+    """A metric in consecutive runs, the oldest first, and where it is drawn."""
 
     label: str
     scale: Scale
     points: Sequence[Point]
-    limits: Sequence[tuple[str, float]] = ()  # each with its text
-    level: tuple[str, float] | None = None
-    changes: Mapping[int, str] = {}  # the commits of change points, by the place of their runs
+    lines: Sequence[Line]
+    changes: Mapping[int, str]  # the commits of change points, by the place of their runs
 
+    @cached_property
+    def values(self) -> list[float]:
+        """The values of the runs that have one."""
+        return [point.value for point in self.points if point.value is not None]
 
-class Mark(Struct, frozen=True, kw_only=True):
-    """A point, and where it is."""
+    @cached_property
+    def drawn(self) -> list[tuple[int, Point]]:
+        """The runs that are drawn, with their places; a run without a value is a gap."""
+        return [(place, self.points[place]) for place in thinned([point.value for point in self.points])]
 
-    x: str
-    y: str
-    point: Point
+    @property
+    def marks(self) -> list[tuple[int, Point]]:
+        """The points that are drawn."""
+        return [(place, point) for place, point in self.drawn if point.value is not None]
 
+    @cached_property
+    def near(self) -> list[Line]:
+        """The lines that are drawn."""
+        low, high = min(self.values), max(self.values)
+        reach = FAR * max(high - low, FLAT)
+        return [line for line in self.lines if low - reach <= line.value <= high + reach]
 
-class ChangeMark(Struct, frozen=True, kw_only=True):
-    """A change point, and where its commit is written; nowhere without a row."""
+    @cached_property
+    def axis(self) -> tuple[float, float]:
+        """The ends of the axis: the values and lines with some space around, but little beyond the scale."""
+        shown = [*self.values, *(line.value for line in self.near)]
+        low, high = min(shown), max(shown)
+        space = max(SPACE * (high - low), (FLAT - (high - low)) / 2)
+        beyond = SPACE * space
+        least, most = min(low, self.scale.low) - beyond, max(high, self.scale.high) + beyond
+        return max(low - space, least), min(high + space, most)
 
-    x: str
-    commit: str
-    row: int | None
-    anchor: str
+    @property
+    def path(self) -> str:
+        """The line through the points, with gaps where a run has no value."""
+        path, command = "", "M"
+        for place, point in self.drawn:
+            if point.value is not None:
+                path += f"{command}{self.across(place) * UNITS:.0f} {self.down(point.value):.1f}"
+            command = "M" if point.value is None else "L"
+        return path
 
+    @property
+    def ticks(self) -> Iterator[tuple[float, str]]:
+        """Two to five round numbers on the axis, within the scale."""
+        low, high = self.axis
+        least = (high - low) / 4
+        power = 10.0 ** floor(log10(least))
+        step = next(step * power for step in STEPS if step * power >= least - SAME)
+        digits = max(0, -floor(log10(step) + SAME))
+        for number in range(ceil(low / step - SAME), floor(high / step + SAME) + 1):
+            tick = number * step
+            if self.scale.low - SAME <= tick <= self.scale.high + SAME:
+                yield tick, fixed(tick, digits) if abs(tick) < MANY else f"{tick:.2g}"
 
-class Chart(Struct, frozen=True, kw_only=True):
-    """What is drawn of a trend."""
+    def across(self, place: int) -> float:
+        """Return where a run is, as a share of the width."""
+        return place / (len(self.points) - 1) if len(self.points) > 1 else 0.5
 
-    label: str
-    now: str
-    summary: str  # the text alternative
-    path: str
-    radius: float
-    marks: Sequence[Mark]
-    runs: int
-    ticks: Sequence[tuple[str, str]]  # where, and the number
-    lines: Sequence[tuple[str, str | None, str]]  # class, where, and text; None if it is too far away
-    changes: Sequence[ChangeMark]
-    days: tuple[str, str]
-
-
-def when_of(entry_id: str) -> tuple[str, str]:
-    """Return the time (UTC) and the commit in the id of an entry; the id itself if it is not one."""
-    match = _ID.match(entry_id)
-    if match is None:
-        return clipped(entry_id, bounds.HTML_NAME), ""
-    year, month, day, hour, minute, commit = match.groups()
-    return f"{year}-{month}-{day} {hour}:{minute}", commit
+    def down(self, value: float) -> float:
+        """Return where a value is, in pixels from the top."""
+        low, high = self.axis
+        return TOP + HEIGHT * (high - value) / (high - low)
 
 
 def thinned(values: Sequence[float | None]) -> list[int]:
@@ -120,119 +135,21 @@ def thinned(values: Sequence[float | None]) -> list[int]:
     return [*kept, len(values) - 1]
 
 
-def chart_of(trend: Trend) -> Chart | None:
-    """Return what is drawn of a trend; None if no run has a value."""
-    values = [point.value if _is_drawn(point.value) else None for point in trend.points]  # report.json may say 1e308
-    known = [value for value in values if value is not None]
-    if not known:
-        return None
-    lines = [("limit", *limit) for limit in trend.limits] + ([("level", *trend.level)] if trend.level else [])
-    lines = [line for line in lines if _is_drawn(line[2])]
-    low, high = _range(known, [value for _, _, value in lines], trend.scale)
-    last = len(values) - 1
+def lines_of(limits: Iterable[tuple[str, float, bool]], level: float | None, scale: Scale) -> Iterator[Line]:
+    """Yield the lines of limits that do not depend on a baseline, and of the best level.
 
-    def x_of(place: int) -> float:
-        return place / last if last else 0.5
-
-    def y_of(value: float) -> float:
-        return TOP + HEIGHT * (high - value) / (high - low)
-
-    shown = thinned(values)
-    marks, path = [], ""
-    for place in shown:
-        value = values[place]
-        path += "M" if value is None or not path else ""
-        if value is not None:
-            path = f"{path.rstrip('M')}{'M' if path.endswith('M') else 'L'}{x_of(place) * UNITS:.0f} {y_of(value):.1f}"
-            marks.append(Mark(x=_share(x_of(place)), y=f"{y_of(value):.1f}", point=trend.points[place]))
-    return Chart(
-        label=trend.label,
-        now=fixed(known[-1], DIGITS),
-        summary=_summary(trend, known),
-        path=path.rstrip("M"),
-        radius=next((radius for most, radius in RADII if len(shown) <= most), SMALLEST),
-        marks=marks,
-        runs=len(values),
-        ticks=[(f"{y_of(tick):.1f}", text) for tick, text in _ticks(low, high, trend.scale)],
-        lines=[(kind, f"{y_of(at):.1f}" if low <= at <= high else None, text) for kind, text, at in lines],
-        changes=list(_change_marks({x_of(place): commit for place, commit in sorted(trend.changes.items())})),
-        days=(trend.points[0].when[:10], trend.points[-1].when[:10]),
-    )
-
-
-def _is_drawn(value: float | None) -> bool:
-    return value is not None and abs(value) <= bounds.SCORE
-
-
-def _share(part: float) -> str:
-    return f"{part * 100:.2f}%"
-
-
-def _range(known: Sequence[float], lines: Sequence[float], scale: Scale) -> tuple[float, float]:
-    """Return the ends of the axis: the values, lines that are near, and some space, but little beyond the scale."""
-    low, high = min(known), max(known)
-    wide = max(high - low, FLAT)
-    near = [line for line in lines if low - FAR * wide <= line <= high + FAR * wide]
-    low, high = min(low, *near, high), max(high, *near, low)
-    space = max(SPACE * (high - low), (FLAT - (high - low)) / 2)
-    return max(low - space, min(low, scale.low) - SPACE * space), min(
-        high + space, max(high, scale.high) + SPACE * space
-    )
-
-
-def _ticks(low: float, high: float, scale: Scale) -> Iterator[tuple[float, str]]:
-    """Yield two to five round numbers on the axis, within the scale."""
-    least = (high - low) / 4
-    power = 10.0 ** floor(log10(least))
-    step = next(step * power for step in STEPS if step * power >= least - SAME)
-    digits = max(0, -floor(log10(step) + SAME))
-    for number in range(ceil(low / step - SAME), floor(high / step + SAME) + 1):
-        tick = number * step
-        if scale.low - SAME <= tick <= scale.high + SAME:
-            yield tick, fixed(tick, digits) if abs(tick) < MANY else f"{tick:.2g}"
-
-
-def _change_marks(changes: Mapping[float, str]) -> Iterator[ChangeMark]:
-    """Yield the change points, with their commits in rows in which none covers another."""
-    ends = [0.0] * LABEL_ROWS
-    for x, commit in changes.items():
-        start = x - LABEL if x > LABEL_TURNS else x
-        row = next((row for row, end in enumerate(ends) if end <= max(start, 0)), None)
-        if row is not None:
-            ends[row] = start + LABEL
-        anchor = "end" if x > LABEL_TURNS else "start"
-        yield ChangeMark(x=_share(x), commit=commit, row=row, anchor=anchor)
-
-
-def _summary(trend: Trend, known: Sequence[float]) -> str:
-    """Return the text alternative of a chart."""
-    days = dict.fromkeys((trend.points[0].when[:10], trend.points[-1].when[:10]))
-    numbers = zip(("first", "last", "lowest", "highest"), (known[0], known[-1], min(known), max(known)), strict=True)
-    parts = [
-        f"{trend.label} in {count(len(trend.points), 'run')}, {' to '.join(days)}",
-        ", ".join(f"{name} {fixed(value, DIGITS)}" for name, value in numbers),
-    ]
-    if trend.changes:
-        parts.append(f"it changed at {', '.join(commit for _, commit in sorted(trend.changes.items()))}")
-    return "; ".join(parts)
-
-
-def limit_lines(
-    kind: str, limit: float, level: float | None, scale: Scale, *, relative: bool
-) -> Iterator[tuple[str, float]]:
-    """Yield the line of a limit that does not depend on a baseline, with its text; ``level`` is the best one."""
-    if kind in {"minimum", "maximum"}:
-        yield f"{kind} {written(limit)}", limit
-    elif kind in {"level_drop", "level_rise"} and level is not None:
-        allowed = limit * abs(level - scale.zero) if relative else limit
-        worst = level - allowed if kind == "level_drop" else level + allowed
-        way = "below" if kind == "level_drop" else "above"
-        yield f"limit {fixed(worst, DIGITS)} ({written(limit, relative=relative)} {way} the best level)", worst
-
-
-def worse(better: Direction, before: float, after: float) -> bool:
-    """Return whether a change of a metric is one for the worse."""
-    return after < before if better == "higher" else after > before
+    A limit is given by its kind, its value, and whether it is relative.
+    """
+    for kind, limit, relative in limits:
+        if kind in {"minimum", "maximum"}:
+            yield Line("limit", f"{kind} {written(limit)}", limit)
+        elif kind in OF_LEVEL and level is not None:
+            allowed = allowed_change(limit, level, scale, relative=relative)
+            way, worst = ("below", level - allowed) if kind in FALLING else ("above", level + allowed)
+            of_level = f"{written(limit, relative=relative)} {way} the best level"
+            yield Line("limit", f"limit {fixed(worst, DIGITS)} ({of_level})", worst)
+    if level is not None:
+        yield Line("level", f"best level {fixed(level, DIGITS)}", level)
 
 
 def charts_of(report: Report) -> list[Chart]:
@@ -240,56 +157,28 @@ def charts_of(report: Report) -> list[Chart]:
     history = report.history
     if history is UNSET:
         return []
-    failed = frozenset(history.failed)
-    made = (_trend_of(report, key, metric, failed) for key, metric in history.metrics.items() if key in report.metrics)
-    return [chart for trend in made if (chart := chart_of(trend))]
+    charts = [_chart_of(report, history, key) for key in history.metrics if key in report.metrics]
+    return [chart for chart in charts if chart.values]
 
 
-def title_of(report: Report) -> Phrase:
-    """Return the title of the fold with the charts."""
-    history = report.history
-    if history is UNSET:
-        return ()
-    runs = max((len(metric.values) for metric in history.metrics.values()), default=0)
-    of_branch = (" of ", Name(history.branch)) if history.branch else ()
-    return ("Trend: the last ", count(runs, "recorded run"), *of_branch, ", and this run")
-
-
-def _trend_of(report: Report, key: str, metric: MetricHistory, failed: frozenset[str]) -> Trend:
-    about = report.metrics[key]
-    points = [
-        Point(value=value, when=when, commit=commit, state="fail" if is_failed else "pass", passed=not is_failed)
-        for entry_id, value in zip(metric.ids, metric.values, strict=False)
-        for (when, commit), is_failed in [(when_of(entry_id), entry_id in failed)]
-    ]
-    commit = (report.source.commit or "")[:COMMIT_DIGITS] if report.source else ""
-    if metric.now is not None:
-        points.append(
-            Point(
-                value=metric.now,
-                when=visible(report.created_at[: len("2026-11-21T20:30")]).replace("T", " "),
-                commit=commit,
-                state=f"this run, {report.verdict}",
-                passed=report.verdict == "pass",
-            )
-        )
-    level = metric.level.value if metric.level else None
-    limits = [
-        line
-        for gate in report.gates
-        if gate.metric == key and gate.tag is None and gate.tier is UNSET
-        for line in limit_lines(gate.kind, gate.limit, level, about.scale, relative=gate.relative)
-    ]
-    places = {entry_id: place for place, entry_id in enumerate(metric.ids)}
-    return Trend(
-        label=about.label,
-        scale=about.scale,
+def _chart_of(report: Report, history: HistoryReport, key: str) -> Chart:
+    metric, past = report.metrics[key], history.metrics[key]
+    points, places = [], {}
+    for place, (entry_id, value) in enumerate(zip(past.ids, past.values, strict=False)):
+        when, commit = time_and_commit(entry_id)
+        state = "fail" if entry_id in history.failed else "pass"
+        points.append(Point(value=value, when=when, commit=commit, state=state))
+        places[entry_id] = place
+    if past.now is not None:
+        when = visible(report.created_at[: len("2026-11-21T20:30")]).replace("T", " ")
+        commit = (report.source.commit or "")[:COMMIT_DIGITS] if report.source else ""
+        points.append(Point(value=past.now, when=when, commit=commit, state=f"{report.verdict}, this run"))
+    gates = [gate for gate in report.gates if gate.metric == key and gate.of is None]
+    changed = [change for change in past.change_points if change.id in places]
+    return Chart(
+        label=metric.label,
+        scale=metric.scale,
         points=points,
-        limits=limits,
-        level=None if level is None else (f"best level {fixed(level, DIGITS)}", level),
-        changes={
-            places[change.id]: (change.commit or "unknown")[:COMMIT_DIGITS]
-            for change in metric.change_points
-            if places.get(change.id, len(points)) < len(points)
-        },
+        lines=list(lines_of(((gate.kind, gate.limit, gate.relative) for gate in gates), past.level, metric.scale)),
+        changes={places[change.id]: time_and_commit(change.id)[1] for change in changed},
     )

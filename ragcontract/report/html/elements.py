@@ -16,7 +16,7 @@ from msgspec import Struct
 from ragcontract.core import bounds
 from ragcontract.core.gate import FALLING
 from ragcontract.core.metric import Scale
-from ragcontract.core.numbers import as_written, count, more, percent, signed
+from ragcontract.core.numbers import as_written, count, fixed, more, percent, signed
 from ragcontract.core.phrase import Name, Phrase, render
 from ragcontract.core.safe_text import clipped, visible
 from ragcontract.decision.gate_report import GateReport
@@ -30,6 +30,7 @@ from ragcontract.report.record import MetricReport, Report
 from ragcontract.report.sections.changes import apart
 from ragcontract.report.sections.frame import accepted, inputs, other_causes, reasons, warnings
 from ragcontract.report.sections.metrics import overlap
+from ragcontract.statistics.change_points import HOW_OFTEN_WRONG
 
 FORM: Form = "html"
 PACKAGE = "ragcontract.report.html"
@@ -66,8 +67,10 @@ def environment() -> Environment:
         "LABELS": STATUS,
         "more": more,
         "count": count,
+        "fixed": fixed,
         "percent": percent,
         "heat_of": heat_of,
+        "HOW_OFTEN_WRONG": HOW_OFTEN_WRONG,
     }
     return made
 

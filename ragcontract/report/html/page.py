@@ -16,7 +16,8 @@ from ragcontract.report import comparison
 from ragcontract.report.comparison import ComparedMetric, RunComparison, RunMean
 from ragcontract.report.formats import Reported
 from ragcontract.report.headline import VERDICTS, headline, subject
-from ragcontract.report.html import charts, elements, query_rows
+from ragcontract.report.html import elements, query_rows
+from ragcontract.report.html.charts import charts_of
 from ragcontract.report.html.elements import FORM, PACKAGE, environment, phrase, shown
 from ragcontract.report.limit_text import could_hide, digits_of, tested_together
 from ragcontract.report.metric_table import main_metric, table_rows
@@ -26,7 +27,6 @@ from ragcontract.report.record import ErrorReport, Report
 from ragcontract.report.sections.broken import line_of
 from ragcontract.report.sections.frame import cause, notes
 from ragcontract.report.sections.metrics import metric_notes, metrics, modes, rate, tags, trends
-from ragcontract.statistics.change_points import HOW_OFTEN_WRONG
 
 LEGEND = "All bars cover the whole scale, from 0 to 1 if nothing else is said. A dashed line is a limit."
 COMPARED = " The line across a bar is the baseline, the line below it the interval in which the value is likely to be."
@@ -39,7 +39,6 @@ def render(report: Report, passages: query_rows.Passages = NO_PASSAGES) -> bytes
     script = "\n".join(map(asset, SCRIPTS))
     blocks = list(metrics(report, FORM, bounds.HTML_CARDS))
     legend = LEGEND + (COMPARED if report.inputs.baseline else "")
-    drawn = charts.charts_of(report)
     has_bars = any(elements.bar_of(row) for row in table_rows(report))
     return rendered(
         "page.html",
@@ -70,10 +69,7 @@ def render(report: Report, passages: query_rows.Passages = NO_PASSAGES) -> bytes
         elements=elements,
         rows=query_rows,
         line_of=line_of,
-        trends=drawn,
-        trends_title=charts.title_of(report),
-        has_changes=any(chart.changes for chart in drawn),
-        wrong=HOW_OFTEN_WRONG,
+        trends=charts_of(report),
     )
 
 

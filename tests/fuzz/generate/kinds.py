@@ -146,8 +146,7 @@ def config(maker: Maker) -> dict[str, Any]:
             {"query": f"{query_id}{maker.pick(('', 'x'))}", "reason": "x", "owner": "x", "expires": maker.pick(DATES)}
             for query_id in maker.queries
         ]
-    if made.get("history") and maker.chance(0.9):  # limits on levels need a history
-        made["history"] = {key: one for key, one in made["history"].items() if not key.endswith("_gt")}
+    _leave_out_levels(maker, made)
     if not maker.has_baseline and maker.chance(0.9):
         for limits in (made, *(made.get("tags") or {}).values()):
             _leave_out_changes(limits)
@@ -169,6 +168,12 @@ def _make_consistent(made: dict[str, Any]) -> None:
     if judge.get("votes"):
         judge["votes"] |= 1  # so that a majority decides
     made.pop("relevance_level", None)  # the golden rows have documents of grade 1 as relevant ones
+
+
+def _leave_out_levels(maker: Maker, made: dict[str, Any]) -> None:
+    """Remove most limits on levels, which need a history."""
+    if made.get("history") and maker.chance(0.9):
+        made["history"] = {key: one for key, one in made["history"].items() if not key.endswith("_gt")}
 
 
 def _leave_out_changes(limits: dict[str, Any]) -> None:
