@@ -314,17 +314,11 @@ class Client:
         content = self._http.call("GET", url, problem_with=_no_blob).content
         return b64decode(content["content"])
 
-    def create_tree(self, files: Mapping[str, str]) -> str:
-        """Store texts, by path, as a tree of git, and return its id."""
-        tree = [{"path": path, "mode": "100644", "type": "blob", "content": text} for path, text in files.items()]
-        return self._create("/git/trees", {"tree": tree}, "sha")
-
-    def create_commit(self, message: str, tree: str, parents: Sequence[str] = ()) -> str:
-        """Store a commit, which is on no branch yet, and return its id."""
-        return self._create("/git/commits", {"message": message, "tree": tree, "parents": list(parents)}, "sha")
-
-    def create_branch(self, branch: str, commit: str) -> None:
-        """Make a branch that points to a commit; answered with 422 if there is one of this name."""
+    def create_branch(self, branch: str, files: Mapping[str, str], message: str) -> None:
+        """Make a branch with one commit of these texts, by path; answered with 422 if there is one of this name."""
+        listed = [{"path": path, "mode": "100644", "type": "blob", "content": text} for path, text in files.items()]
+        tree = self._create("/git/trees", {"tree": listed}, "sha")
+        commit = self._create("/git/commits", {"message": message, "tree": tree, "parents": []}, "sha")
         self._create("/git/refs", {"ref": f"refs/heads/{branch}", "sha": commit}, "ref")
 
     def create_status(

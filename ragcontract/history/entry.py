@@ -379,6 +379,6 @@ def short_commit(commit: str | None) -> str:
     return (commit or NO_COMMIT)[:SHORT_COMMIT]
 
 
-def ids_in(names: Iterable[str]) -> list[EntryId]:
-    """Return the ids in the names of files, newest first, without the files that are not entries."""
-    return sorted(filter(None, map(EntryId.of_file, names)), key=lambda entry: entry.id, reverse=True)
+def newest_first(ids: Iterable[EntryId]) -> list[EntryId]:
+    """Sort ids by their times."""
+    return sorted(ids, key=lambda entry_id: entry_id.id, reverse=True)

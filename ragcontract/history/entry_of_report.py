@@ -16,7 +16,7 @@ from ragcontract.core.rule import Plugin
 from ragcontract.core.run import SourceFile
 from ragcontract.evaluation.past import Past
 from ragcontract.evaluation.source import Inputs, Local, entry_ref, is_entry
-from ragcontract.files.git import is_known
+from ragcontract.files.git import commit_named
 from ragcontract.history.choose_baseline import Chosen, EntryRows, document_of
 from ragcontract.history.ci_environment import is_default_branch, origin_of
 from ragcontract.history.contract_entries import entries_of
@@ -106,7 +106,7 @@ def _of_another_commit(report: Report, commit: str | None) -> str | None:
     """
     for version in report.inputs.run.versions.get("retriever_version", ()):
         recorded = version.removesuffix("-dirty")
-        if commit and is_commit_start(recorded) and not commit.startswith(recorded) and is_known(recorded):
+        if commit and is_commit_start(recorded) and not commit.startswith(recorded) and commit_named(recorded):
             advice = "record the run and check again"
             return f"its run is of the commit {short_commit(recorded)}, not of {short_commit(commit)}; {advice}"
     return None
