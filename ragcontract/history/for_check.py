@@ -12,7 +12,7 @@ from ragcontract.core.errors import InputError
 from ragcontract.core.numbers import count, more
 from ragcontract.evaluation.past import PastSeries
 from ragcontract.evaluation.source import ENTRY_PREFIX, Inputs, Local, entry_ref
-from ragcontract.history.choose_baseline import LAST, LAST_PASS, Chosen, EntryRows, NoEntryFitsError, choose
+from ragcontract.history.choose_baseline import LAST, LAST_PASS, Chosen, NoEntryFitsError, choose
 from ragcontract.history.ci_environment import check_context
 from ragcontract.history.commits import CheckContext, Commits
 from ragcontract.history.contract_entries import ContractEntries, contract_in_message, entries_of
@@ -58,7 +58,7 @@ class HistoryFacts(Struct, frozen=True, kw_only=True):
         )
         inputs = replace(inputs, past=past)
         if self.chosen:
-            return replace(inputs, baseline=Local(EntryRows(chosen=self.chosen)))
+            return replace(inputs, baseline=Local(self.chosen))
         return replace(inputs, awaits_baseline=True) if self.no_baseline else inputs
 
     def add_to_report(self, outcome: Outcome) -> Outcome:
@@ -134,7 +134,7 @@ class HistoryOfCheck(Struct, frozen=True, kw_only=True):
         facts = self.facts(path.removeprefix(ENTRY_PREFIX))
         if facts.chosen is None:
             raise InputError([f"{path}: {facts.no_baseline}"])
-        return Local(EntryRows(chosen=facts.chosen)), facts.warnings()
+        return Local(facts.chosen), facts.warnings()
 
 
 def history_of_check(
