@@ -77,14 +77,9 @@ class Folder:
     def read(self, contract: str, ids: Sequence[EntryId]) -> dict[str, bytes]:
         if not is_folder_name(contract):
             return {}
-        contents = {}
         folders = {month: self._folder(ENTRIES, contract, month) for month in {entry.month for entry in ids}}
-        for entry in ids:
-            folder = folders[entry.month]
-            content = self._read(folder, entry_path(contract, entry.id), bounds.ENTRY)
-            if content is not None:
-                contents[entry.id] = content
-        return contents
+        contents = (self._read(folders[entry.month], entry_path(contract, entry.id), bounds.ENTRY) for entry in ids)
+        return {entry.id: content for entry, content in zip(ids, contents, strict=True) if content is not None}
 
     def results(self, sha256: str) -> bytes | None:
         folder = self._folder(RESULTS, sha256[:2]) if is_digest(sha256) else None

@@ -130,11 +130,9 @@ class Rescoring:
         same = [
             key for key, metric in self._metrics.items() if entry.head.fingerprints.get(key, "") == metric.fingerprint
         ]
-        return recorded(entry, same, is_todays=self._is_todays(entry), queries=self._queries(entry))
-
-    def _is_todays(self, entry: Entry) -> bool:
         has_golden = entry.head.has_golden(self._plan.golden_files, self._plan.relevance_level)
-        return has_golden and scores_alike(entry.head.contract, self._contract)
+        is_todays = has_golden and scores_alike(entry.head.contract, self._contract)
+        return recorded(entry, same, is_todays=is_todays, queries=self._queries(entry))
 
     def _queries(self, entry: Entry) -> QueryValues | None:
         if entry.results is None:
@@ -186,9 +184,9 @@ class Rescoring:
     def notes(self) -> Iterator[str]:
         """Yield what was left out."""
         if self._few:
-            have = "shares" if self._few == 1 else "share"
+            have, are = ("shares", "is") if self._few == 1 else ("share", "are")
             todays = f"less than {percent(LEAST_SHARED)} of today's {count(len(self._plan.golden), 'query')}"
-            yield f"{count(self._few, 'recorded run')} {have} {todays} and {_are(self._few)} left out"
+            yield f"{count(self._few, 'recorded run')} {have} {todays} and {are} left out"
         if number := len(self._without_results):
             first = shorten(self._without_results[0], bounds.MESSAGE)
             yield f"{count(number, 'result set')} of recorded runs cannot be read: {first}"
@@ -287,10 +285,6 @@ class PastOfCheck(Struct, frozen=True, kw_only=True):
     def _counts(self, entry: Entry) -> bool:
         is_of_branch = entry.source.branch == self.branch and entry.id < self.until
         return is_of_branch and not entry.source.dirty and not entry.is_of_run(self.own_run)
-
-
-def _are(runs: int) -> str:
-    return "is" if runs == 1 else "are"
 
 
 def _on(scale: Scale, value: float) -> float:
