@@ -195,7 +195,7 @@ class Branch:
                 if head is None:
                     self._create_branch()
                     failure = GitHubError(f"the branch {self._branch} was created, but GitHub does not show it")
-                    self._client.wait(self._pause(attempt), failure)
+                    self._client.http.wait(self._pause(attempt), failure)
                     continue
                 is_there = self._is_there(new, head.files)
                 badge = {} if is_there else new.badge_beside(head.files)
@@ -284,7 +284,7 @@ class Branch:
             if failure.kind != STALE and failure.retry_after is None:
                 raise
             limited = failure.retry_after if failure.kind == RATE_LIMITED else None
-            self._client.wait(self._pause(attempt) if limited is None else limited, failure)
+            self._client.http.wait(self._pause(attempt) if limited is None else limited, failure)
             return False
         return True
 

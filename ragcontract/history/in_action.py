@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 BRANCH = "branch"  # the input history: a branch of the repository; anything else is a folder
 READING_PART = 3  # the part of github-timeout that reading may take, so that time is left for the comment
 ON_BRANCHES = {"push", "schedule", "workflow_dispatch"}
-ON_CHANGES = {"pull_request", "merge_group"}
 HEADS = "refs/heads/"
 
 T = TypeVar("T")
@@ -54,24 +53,6 @@ class Role(Struct, frozen=True, kw_only=True):
     is_change: bool = False  # a pull request, or what a merge queue merges
 
 
-def role_of(context: Context, settings: ActionSettings) -> Role:
-    """Return the part of a job in the history, by its event."""
-    ref_branch = context.ref.removeprefix(HEADS) if context.ref.startswith(HEADS) else None
-    if context.event_name == "pull_request":
-        return Role(branch=text_at(context.event, "pull_request", "base", "ref") or None, is_change=True)
-    if context.event_name == "merge_group":
-        base = text_at(context.event, "merge_group", "base_ref").removeprefix(HEADS)
-        return Role(branch=base or None, is_change=True)
-    if context.event_name not in ON_BRANCHES or ref_branch is None:
-        return Role(branch=None)
-    # A scheduled workflow runs on the default branch, and its event need not name it.
-    default = text_at(context.event, "repository", "default_branch")
-    if context.event_name == "schedule":
-        default = ref_branch
-    wanted = {"default-branch": ref_branch == default, "any-branch": True, "never": False}
-    return Role(branch=default or None, records=wanted[settings.history_record])
-
-
 class JobHistory(Struct, kw_only=True):
     """The history of one job."""
 
@@ -82,7 +63,21 @@ class JobHistory(Struct, kw_only=True):
 
     @property
     def role(self) -> Role:
-        return role_of(self.context, self.settings)
+        """The part of the job, by its event."""
+        event, ref = self.context.event, self.context.ref
+        if self.context.event_name == "pull_request":
+            return Role(branch=text_at(event, "pull_request", "base", "ref") or None, is_change=True)
+        if self.context.event_name == "merge_group":
+            base = text_at(event, "merge_group", "base_ref").removeprefix(HEADS)
+            return Role(branch=base or None, is_change=True)
+        if self.context.event_name not in ON_BRANCHES or not ref.startswith(HEADS):
+            return Role(branch=None)
+        branch = ref.removeprefix(HEADS)
+        # A scheduled workflow runs on the default branch, and its event need not name it.
+        is_scheduled = self.context.event_name == "schedule"
+        default = branch if is_scheduled else text_at(event, "repository", "default_branch")
+        wanted = {"default-branch": branch == default, "any-branch": True, "never": False}
+        return Role(branch=default or None, records=wanted[self.settings.history_record])
 
     @property
     def in_branch(self) -> bool:
@@ -130,7 +125,7 @@ class JobHistory(Struct, kw_only=True):
         """Read what is only needed when the run is evaluated, in as much time again; raises :class:`InputError`."""
         with self._reading():
             if self.in_branch:
-                connected().allow(seconds)
+                connected().http.allow(seconds)
             return self._limited(seconds, read, asks=self.in_branch)
 
     @contextmanager
