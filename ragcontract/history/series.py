@@ -227,7 +227,6 @@ class Rescoring:
 class _Read(Struct, frozen=True, kw_only=True):
     """Entries, the newest first, and their result sets."""
 
-    name: str  # of the store
     entries: tuple[Entry, ...]
     sets: Mapping[str, bytes | None]
 
@@ -279,8 +278,7 @@ class PastOfCheck(Struct, frozen=True, kw_only=True):
         newest = takewhile(lambda entry: entry.id >= since, islice(entries.newest_first(), bounds.WINDOW_AMONG))
         window = tuple(islice(filter(self._counts, newest), limits.window))
         digests = {entry.results.sha256 for entry in window if entry.results}
-        store = entries.store
-        return _Read(name=store.name, entries=window, sets={sha256: store.results(sha256) for sha256 in digests})
+        return _Read(entries=window, sets={sha256: entries.store.results(sha256) for sha256 in digests})
 
     def _counts(self, entry: Entry) -> bool:
         is_of_branch = entry.source.branch == self.branch and entry.id < self.until
