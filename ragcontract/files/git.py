@@ -74,8 +74,3 @@ def commit_named(name: str, folder: Path = Path()) -> str | None:
     """Return the commit that a name such as HEAD, a branch or a tag means; None if git knows none."""
     commit = git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     return commit.decode().strip() if commit else None
-
-
-def is_known(commit: str, folder: Path = Path()) -> bool:
-    """Return whether the repository has a commit."""
-    return commit_named(commit, folder) is not None

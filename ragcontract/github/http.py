@@ -214,37 +214,29 @@ class Client:
     """
 
     def __init__(self, http: Http, *, api_url: str, graphql_url: str, repository: str) -> None:
-        self._http = http
+        self.http = http
         self._api_url = api_url
         self._repository = f"{api_url}/repos/{repository}"
         self._graphql_url = graphql_url
 
-    def allow(self, seconds: float) -> None:
-        """Let the calls from now on take at most so many seconds together."""
-        self._http.allow(seconds)
-
-    def wait(self, seconds: float, failure: GitHubError) -> None:
-        """Wait before another try; raises ``failure`` with the reason if no time would be left for it."""
-        self._http.wait(seconds, failure)
-
     def graphql(self, query: str, variables: Json, *, tries: int = bounds.TRIES) -> Json:
         """Send a query or a mutation and return its data; an answer with errors raises :class:`GitHubError`."""
         body = {"query": query, "variables": variables}
-        answer = self._http.call("POST", self._graphql_url, body=body, problem_with=_no_data, tries=tries)
+        answer = self.http.call("POST", self._graphql_url, body=body, problem_with=_no_data, tries=tries)
         data: Json = answer.content["data"]
         return data
 
     def login(self) -> str:
         """Return the login of the token's owner, by GraphQL, because ``GET /user`` refuses a workflow's token."""
         query = {"query": "query { viewer { login } }"}
-        answer = self._http.call("POST", self._graphql_url, body=query, problem_with=_no_viewer)
+        answer = self.http.call("POST", self._graphql_url, body=query, problem_with=_no_viewer)
         return text_at(answer.content, *VIEWER)
 
     def written_by_viewer(self, node_ids: Sequence[str]) -> set[str]:
         """Return the GraphQL ids of those comments, of at most 100, that the token's owner wrote; asks only once."""
         query = "query($ids: [ID!]!) { nodes(ids: $ids) { id ... on IssueComment { viewerDidAuthor } } }"
         body = {"query": query, "variables": {"ids": list(node_ids)}}
-        nodes = at(self._http.call("POST", self._graphql_url, body=body, tries=1).content, "data", "nodes")
+        nodes = at(self.http.call("POST", self._graphql_url, body=body, tries=1).content, "data", "nodes")
         return {
             text_at(node, "id")
             for node in (nodes if isinstance(nodes, list) else ())
@@ -261,7 +253,7 @@ class Client:
 
     def pull(self, number: int) -> Json:
         """Return a pull request."""
-        answer = self._http.call("GET", f"{self._repository}/pulls/{number}", problem_with=_no_object)
+        answer = self.http.call("GET", f"{self._repository}/pulls/{number}", problem_with=_no_object)
         content: Json = answer.content
         return content
 
@@ -273,7 +265,7 @@ class Client:
         """Return the newest changes of a branch, at most a page; ``repository`` may be a fork."""
         query = f"ref={quote(f'refs/heads/{branch}', safe='')}&direction=desc&per_page={bounds.PAGE}"
         url = f"{self._api_url}/repos/{repository}/activity?{query}"
-        rows = self._http.call("GET", url, problem_with=_no_list).content
+        rows = self.http.call("GET", url, problem_with=_no_list).content
         return [row for row in rows if isinstance(row, dict)]
 
     def pulls_of_commit(self, sha: str) -> Iterator[Json]:
@@ -300,7 +292,7 @@ class Client:
 
     def delete_comment(self, comment_id: int) -> None:
         """Delete a comment, in one try."""
-        self._http.call("DELETE", f"{self._repository}/issues/comments/{comment_id}", tries=1)
+        self.http.call("DELETE", f"{self._repository}/issues/comments/{comment_id}", tries=1)
 
     def commits(self, sha: str) -> list[tuple[str, list[str]]]:
         """Return the last ``bounds.REACHABLE`` commits that a commit reaches, itself first, each with its parents."""
@@ -311,30 +303,20 @@ class Client:
     def blob(self, sha: str) -> bytes:
         """Return the content of a file, by the id that git gives it."""
         url = f"{self._repository}/git/blobs/{quote(sha, safe='')}"
-        content = self._http.call("GET", url, problem_with=_no_blob).content
+        content = self.http.call("GET", url, problem_with=_no_blob).content
         return b64decode(content["content"])
 
-    def create_tree(self, files: Mapping[str, str]) -> str:
-        """Store texts, by path, as a tree of git, and return its id."""
-        tree = [{"path": path, "mode": "100644", "type": "blob", "content": text} for path, text in files.items()]
-        return self._create("/git/trees", {"tree": tree}, "sha")
-
-    def create_commit(self, message: str, tree: str, parents: Sequence[str] = ()) -> str:
-        """Store a commit, which is on no branch yet, and return its id."""
-        return self._create("/git/commits", {"message": message, "tree": tree, "parents": list(parents)}, "sha")
-
-    def create_branch(self, branch: str, commit: str) -> None:
-        """Make a branch that points to a commit; answered with 422 if there is one of this name."""
+    def create_branch(self, branch: str, files: Mapping[str, str], message: str) -> None:
+        """Make a branch with one commit of these texts, by path; answered with 422 if there is one of this name."""
+        listed = [{"path": path, "mode": "100644", "type": "blob", "content": text} for path, text in files.items()]
+        tree = self._create("/git/trees", {"tree": listed}, "sha")
+        commit = self._create("/git/commits", {"message": message, "tree": tree, "parents": []}, "sha")
         self._create("/git/refs", {"ref": f"refs/heads/{branch}", "sha": commit}, "ref")
 
-    def create_status(
-        self, sha: str, *, state: CommitState, context: str, description: str, target_url: str = ""
-    ) -> None:
+    def create_status(self, sha: str, *, state: CommitState, context: str, description: str) -> None:
         """Set the status of a commit; the newest one of a context counts."""
         body = {"state": state, "context": context, "description": description}
-        self._create(
-            f"/statuses/{quote(sha, safe='')}", body | ({"target_url": target_url} if target_url else {}), "state"
-        )
+        self._create(f"/statuses/{quote(sha, safe='')}", body, "state")
 
     def _create(self, path: str, body: Json, field: str) -> str:
         """Create something and return this field of it. It does no harm to create it twice."""
@@ -342,11 +324,11 @@ class Client:
         def problem(content: Any) -> str:
             return "" if text_at(content, field) else f"has no {field}"
 
-        answer = self._http.call("POST", f"{self._repository}{path}", body=body, problem_with=problem)
+        answer = self.http.call("POST", f"{self._repository}{path}", body=body, problem_with=problem)
         return text_at(answer.content, field)
 
     def _write(self, method: str, url: str, body: str) -> Json:
-        answer = self._http.call(method, url, body={"body": body}, problem_with=_no_comment, repeatable=False)
+        answer = self.http.call(method, url, body={"body": body}, problem_with=_no_comment, repeatable=False)
         content: Json = answer.content
         return content
 
@@ -355,7 +337,7 @@ class Client:
         seen: set[str] = set()
         while url and url not in seen and len(seen) < pages:
             seen.add(url)
-            answer = self._http.call("GET", url, problem_with=_no_list, tries=tries)
+            answer = self.http.call("GET", url, problem_with=_no_list, tries=tries)
             yield from (row for row in answer.content if isinstance(row, dict))
             url = answer.next_page
             if url and urlsplit(url)[:2] != urlsplit(self._repository)[:2]:

@@ -7,6 +7,7 @@ would act in SVG is escaped.
 
 import unicodedata
 from collections.abc import Iterable
+from html import escape
 
 import msgspec
 
@@ -68,8 +69,8 @@ def _svg(label: str, message: str, color: str) -> bytes:
     label_width, message_width = _width(label), _width(message)
     left = label_width + 2 * MARGIN
     return SVG.format(
-        label=_escaped(label),
-        message=_escaped(message),
+        label=escape(label, quote=False),
+        message=escape(message, quote=False),
         color=color,
         grey=GREY,
         margin=MARGIN,
@@ -79,10 +80,6 @@ def _svg(label: str, message: str, color: str) -> bytes:
         start=left + MARGIN,
         width=left + message_width + 2 * MARGIN,
     ).encode()
-
-
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _width(text: str) -> int:

@@ -32,6 +32,7 @@ from ragcontract.history.entry import (
     is_digest,
     is_folder_name,
     is_month,
+    newest_first,
     results_path,
     short_commit,
 )
@@ -42,44 +43,16 @@ STALE = "STALE_DATA"  # the type of GraphQL's error for a head that has moved
 EXISTS = 422  # the status for a branch that exists already, and for other requests that GitHub does not accept
 READING = "; reading it needs `permissions: contents: read`"
 WRITING = "; the recording job needs `permissions: contents: write`"
-_REPOSITORY = "repository(owner: $owner, name: $name)"
-
-LOOK = """
-query($owner: String!, $name: String!, $ref: String!, $month: String!, $results: String!) {
-  repository(owner: $owner, name: $name) {
-    ref(qualifiedName: $ref) { target { oid } }
-    month: object(expression: $month) { ... on Tree { entries { name oid } } }
-    results: object(expression: $results) { oid }
-  }
-}
-"""
-CONTRACTS = """
-query($owner: String!, $name: String!, $ref: String!, $entries: String!) {
-  repository(owner: $owner, name: $name) {
-    ref(qualifiedName: $ref) { target { oid } }
-    entries: object(expression: $entries) {
-      ... on Tree { entries { name type object { ... on Tree { entries { name type } } } } }
-    }
-  }
-}
-"""
-RESULTS = """
-query($owner: String!, $name: String!, $ref: String!, $results: String!) {
-  repository(owner: $owner, name: $name) {
-    ref(qualifiedName: $ref) { target { oid } }
-    results: object(expression: $results) {
-      ... on Tree { entries { name object { ... on Tree { entries { name oid type } } } } }
-    }
-  }
-}
-"""
 COMMIT = """
 mutation($input: CreateCommitOnBranchInput!) {
   createCommitOnBranch(input: $input) { commit { oid } }
 }
 """
-NAMES_OF_MONTH = "... on Tree { entries { name oid type size } }"
-TEXT_OF_ENTRY = "... on Blob { oid isBinary isTruncated text }"
+# Fields of trees and files
+FOLDERS = "... on Tree { entries { name object { ... on Tree { entries { name oid type } } } } }"
+FILES = "... on Tree { entries { name oid } }"
+FILES_WITH_SIZES = "... on Tree { entries { name oid type size } }"
+TEXT = "... on Blob { isBinary isTruncated text }"
 
 
 class _File(Struct, frozen=True, kw_only=True):
@@ -94,7 +67,7 @@ class _Snapshot(Struct, frozen=True, kw_only=True):
 
     head: str | None  # None without the branch
     months: dict[str, list[str]]  # by contract, the newest first
-    files: dict[tuple[str, str], dict[str, _File]]  # by contract and month, then by id
+    files: dict[tuple[str, str], dict[EntryId, _File]]  # by contract and month
 
 
 class _Head(Struct, frozen=True, kw_only=True):
@@ -135,23 +108,17 @@ class Branch:
 
     def ids(self, contract: str, months: Sequence[str]) -> list[EntryId]:
         with self._explained(READING):
-            names = [entry_id for files in self._files_of(contract, months).values() for entry_id in files]
-        ids = filter(None, map(EntryId.of, names))
-        return sorted(ids, key=lambda entry_id: entry_id.id, reverse=True)
+            return newest_first(self._files_of(contract, months))
 
     def read(self, contract: str, ids: Sequence[EntryId]) -> dict[str, bytes]:
         with self._explained(READING):
-            months = self._files_of(contract, sorted({entry_id.month for entry_id in ids}))
-            files = {
-                entry_id.id: file
-                for entry_id in ids
-                if (file := months.get(entry_id.month, {}).get(entry_id.id)) is not None
-            }
+            known = self._files_of(contract, sorted({entry_id.month for entry_id in ids}))
+            files = {entry_id.id: known[entry_id] for entry_id in ids if entry_id in known}
             # Larger ones are not fetched: it is enough that they are seen to be too large.
             contents = {entry: bytes(bounds.ENTRY + 1) for entry, file in files.items() if file.size > bounds.ENTRY}
             for part in _parts({entry: file for entry, file in files.items() if entry not in contents}):
                 contents |= self._texts_of(contract, part)
-        return {entry_id.id: contents[entry_id.id] for entry_id in ids if entry_id.id in contents}
+        return {entry: contents[entry] for entry in files}
 
     def results(self, sha256: str) -> bytes | None:
         with self._explained(READING):
@@ -164,53 +131,40 @@ class Branch:
 
     def _read_snapshot(self) -> _Snapshot:
         if self._snapshot is None:
-            repository = self._ask(CONTRACTS, ref=self._ref, entries=f"{self._ref}:entries")
-            folders = ((text_at(entry, "name"), at(entry, "object")) for entry in _entries(repository, "entries"))
-            months = {
-                contract: sorted(
-                    {name for month in _entries(folder) if is_month(name := _name_of_folder(month))},
-                    reverse=True,
-                )
-                for contract, folder in folders
-                if is_folder_name(contract)
-            }
-            head = _head_in(repository)
-            months = {contract: names for contract, names in months.items() if names and head}
+            head, (contracts,) = self._objects({f"{self._ref}:entries": FOLDERS})
+            months = {}
+            for folder in _entries(contracts):
+                names = {name for month in _entries(folder, "object") if is_month(name := _name_of_folder(month))}
+                if head and names and is_folder_name(contract := text_at(folder, "name")):
+                    months[contract] = sorted(names, reverse=True)
             self._snapshot = _Snapshot(head=head, months=months, files={})
         return self._snapshot
 
-    def _files_of(self, contract: str, months: Sequence[str]) -> dict[str, dict[str, _File]]:
-        """Return the files of entries by month and id, without the months that the contract does not have."""
+    def _files_of(self, contract: str, months: Sequence[str]) -> dict[EntryId, _File]:
+        """Return the files of entries in these months."""
         snapshot = self._read_snapshot()
         known = [month for month in dict.fromkeys(months) if month in snapshot.months.get(contract, ())]
         unread = iter([month for month in known if (contract, month) not in snapshot.files])
         while part := list(islice(unread, bounds.MONTHS_AT_ONCE)):
             paths = [f"{snapshot.head}:entries/{contract}/{month}" for month in part]
-            for month, folder in zip(part, self._objects(paths, NAMES_OF_MONTH), strict=True):
+            _, folders = self._objects(dict.fromkeys(paths, FILES_WITH_SIZES))
+            for month, folder in zip(part, folders, strict=True):
                 snapshot.files[contract, month] = _files_in(folder, month)
-        return {month: snapshot.files[contract, month] for month in known}
+        return {entry_id: file for month in known for entry_id, file in snapshot.files[contract, month].items()}
 
     def _texts_of(self, contract: str, files: Mapping[str, _File]) -> dict[str, bytes]:
         """Return the contents of entries by id; those that GraphQL does not have as whole texts are read singly."""
         head = self._read_snapshot().head
         paths = [f"{head}:{entry_path(contract, entry)}" for entry in files]
+        _, blobs = self._objects(dict.fromkeys(paths, TEXT))
         contents = {}
-        for (entry, file), blob in zip(files.items(), self._objects(paths, TEXT_OF_ENTRY), strict=True):
+        for (entry, file), blob in zip(files.items(), blobs, strict=True):
             text = at(blob, "text")
             if isinstance(text, str) and at(blob, "isTruncated") is False and at(blob, "isBinary") is not True:
                 contents[entry] = text.encode(errors="surrogatepass")[: bounds.ENTRY + 1]
             else:
                 contents[entry] = self._client.blob(file.oid)[: bounds.ENTRY + 1]
         return contents
-
-    def _objects(self, expressions: Sequence[str], fields: str) -> list[Any]:
-        """Return these fields of the objects that expressions of git name, None for those that do not exist."""
-        variables = {f"a{number}": expression for number, expression in enumerate(expressions)}
-        types = "".join(f", ${variable}: String!" for variable in variables)
-        objects = " ".join(f"{alias}: object(expression: ${alias}) {{ {fields} }}" for alias in variables)
-        query = f"query($owner: String!, $name: String!{types}) {{ {_REPOSITORY} {{ {objects} }} }}"
-        repository = self._ask(query, **variables)
-        return [at(repository, alias) for alias in variables]
 
     def _results_by_digest(self) -> dict[str, str]:
         if self._result_files is None:
@@ -219,15 +173,15 @@ class Branch:
 
     def _list_results(self) -> tuple[str | None, dict[str, str]]:
         """Return the head of the branch, and the ids of the contents of its result sets by digest."""
-        repository = self._ask(RESULTS, ref=self._ref, results=f"{self._ref}:results")
+        head, (results,) = self._objects({f"{self._ref}:results": FOLDERS})
         files = {}
-        for folder in _entries(repository, "results"):
+        for folder in _entries(results):
             for file in _entries(folder, "object"):
                 digest = text_at(file, "name").removesuffix(".jsonl")
                 path = f"results/{text_at(folder, 'name')}/{text_at(file, 'name')}"
                 if is_digest(digest) and path == results_path(digest) and _is_file(file):
                     files[digest] = text_at(file, "oid")
-        return _head_in(repository), files
+        return head, files
 
     # Writing
 
@@ -241,7 +195,7 @@ class Branch:
                 if head is None:
                     self._create_branch()
                     failure = GitHubError(f"the branch {self._branch} was created, but GitHub does not show it")
-                    self._client.wait(self._pause(attempt), failure)
+                    self._client.http.wait(self._pause(attempt), failure)
                     continue
                 is_there = self._is_there(new, head.files)
                 badge = {} if is_there else new.badge_beside(head.files)
@@ -277,15 +231,11 @@ class Branch:
 
     def _look(self, new: NewEntry) -> _Head | None:
         """Return the branch as it is before an entry is added; None if there is no branch."""
-        results = new.entry.results
-        path = "results" if results is None else results_path(results.sha256)
+        path = results_path(new.entry.results.sha256) if new.entry.results else "results"
         folder = new.path.rpartition("/")[0]
-        repository = self._ask(LOOK, ref=self._ref, month=f"{self._ref}:{folder}", results=f"{self._ref}:{path}")
-        oid = _head_in(repository)
-        if oid is None:
-            return None
-        files = {text_at(file, "name"): text_at(file, "oid") for file in _entries(repository, "month")}
-        return _Head(oid=oid, files=files, has_results=at(repository, "results") is not None)
+        head, (month, results) = self._objects({f"{self._ref}:{folder}": FILES, f"{self._ref}:{path}": "oid"})
+        files = {text_at(file, "name"): text_at(file, "oid") for file in _entries(month)}
+        return _Head(oid=head, files=files, has_results=results is not None) if head else None
 
     def _is_there(self, new: NewEntry, files: Mapping[str, str]) -> bool:
         """Return whether the same entry is there; raises ConflictError if another has its path or is of its run."""
@@ -299,10 +249,9 @@ class Branch:
 
     def _create_branch(self) -> None:
         """Create the branch with one commit, which has no parents; another job may do so at the same time."""
-        tree = self._client.create_tree({"README.md": README})
-        commit = self._client.create_commit("Begin the history of rag-contract [skip ci]", tree)
+        message = "Begin the history of rag-contract [skip ci]"
         try:
-            self._client.create_branch(self._branch, commit)
+            self._client.create_branch(self._branch, {"README.md": README}, message)
         except GitHubError as failure:
             if failure.status != EXISTS or "already exists" not in str(failure):
                 raise
@@ -335,7 +284,7 @@ class Branch:
             if failure.kind != STALE and failure.retry_after is None:
                 raise
             limited = failure.retry_after if failure.kind == RATE_LIMITED else None
-            self._client.wait(self._pause(attempt) if limited is None else limited, failure)
+            self._client.http.wait(self._pause(attempt) if limited is None else limited, failure)
             return False
         return True
 
@@ -345,9 +294,21 @@ class Branch:
 
     # Both
 
-    def _ask(self, query: str, **variables: str) -> Any:
+    def _objects(self, fields: Mapping[str, str]) -> tuple[str | None, list[Any]]:
+        """Return the head of the branch, and objects with the fields that are named for each expression of git.
+
+        The head is None if there is no branch, and so is an object that does not exist.
+        """
+        aliases = {f"a{number}": expression for number, expression in enumerate(fields)}
+        types = "".join(f", ${alias}: String!" for alias in aliases)
+        objects = (f"{alias}: object(expression: ${alias}) {{ {fields[path]} }}" for alias, path in aliases.items())
+        asked = f"ref(qualifiedName: $ref) {{ target {{ oid }} }} {' '.join(objects)}"
+        repository = f"repository(owner: $owner, name: $name) {{ {asked} }}"
+        query = f"query($owner: String!, $name: String!, $ref: String!{types}) {{ {repository} }}"
         owner, _, name = self._repository.partition("/")
-        return at(self._client.graphql(query, {"owner": owner, "name": name, **variables}), "repository")
+        answer = self._client.graphql(query, {"owner": owner, "name": name, "ref": self._ref, **aliases})
+        head = text_at(answer, "repository", "ref", "target", "oid")
+        return head if is_commit(head) else None, [at(answer, "repository", alias) for alias in aliases]
 
     @contextmanager
     def _explained(self, permission: str) -> Iterator[None]:
@@ -369,12 +330,6 @@ def _headline(new: NewEntry) -> str:
     return f"Record {folder_of(new.entry.contract)} {commit} {new.entry.verdict} [skip ci]"
 
 
-def _head_in(repository: Any) -> str | None:
-    """Return the head of the branch in an answer; None if there is no branch."""
-    oid = text_at(repository, "ref", "target", "oid")
-    return oid if is_commit(oid) else None
-
-
 def _entries(value: Any, *path: str) -> list[Any]:
     """Return what the tree at a path of keys has; nothing if it is not a tree."""
     entries = at(value, *path, "entries")
@@ -389,13 +344,13 @@ def _is_file(entry: Any) -> bool:
     return text_at(entry, "type") == "blob" and is_commit(text_at(entry, "oid"))
 
 
-def _files_in(folder: Any, month: str) -> dict[str, _File]:
-    """Return the entries in a month's folder, by id."""
+def _files_in(folder: Any, month: str) -> dict[EntryId, _File]:
+    """Return the entries in a month's folder."""
     files = {}
     for file in _entries(folder):
         entry_id, size = EntryId.of_file(text_at(file, "name")), at(file, "size")
         if entry_id is not None and entry_id.month == month and _is_file(file) and type(size) is int:
-            files[entry_id.id] = _File(oid=text_at(file, "oid"), size=size)
+            files[entry_id] = _File(oid=text_at(file, "oid"), size=size)
     return files
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
@@ -16,7 +16,7 @@ from ragcontract.history.commits import Commits
 from ragcontract.history.contract_entries import ContractEntries, contract_in_message
 from ragcontract.history.entry import NO_COMMIT, SHORT_COMMIT, Entry, EntryId, is_commit_start, short_commit
 from ragcontract.history.interface import ChangedResultsError, ResultSets, read_results
-from ragcontract.runs.baseline_file import BaselineFile, StoredEvent, StoredHead, document_events
+from ragcontract.runs.baseline_file import BaselineFile, StoredEvent, document_events
 
 LAST_PASS, LAST = "last-pass", "last"
 NAMES = f"{entry_ref(LAST_PASS)}, {entry_ref(LAST)}, a commit of at least {SHORT_COMMIT} digits, or the id of an entry"
@@ -48,19 +48,9 @@ class Chosen(Struct, frozen=True, kw_only=True):
     named: str  # last-pass, last, a commit or an id
     document: bytes
 
-    @property
-    def path(self) -> str:
-        """What stands for the path of the baseline in reports."""
-        return entry_ref(self.entry.id)
-
-
-class EntryRows(Struct, frozen=True, kw_only=True):
-    """The run of an entry, which is read as a stored baseline."""
-
-    chosen: Chosen
-
     def events(self, rows: type[RunRow], *, with_metrics: bool = False) -> Iterator[StoredEvent]:  # noqa: ARG002
-        return document_events(self.chosen.document, self.chosen.path, with_metrics=with_metrics)
+        """Read the run as a stored baseline; ``history:`` and its id stand for the path in reports."""
+        return document_events(self.document, entry_ref(self.entry.id), with_metrics=with_metrics)
 
 
 def choose(entries: ContractEntries, name: str, branch: str | None, commits: Commits, own_run: int | None) -> Chosen:
@@ -101,12 +91,8 @@ def entry_named(entries: ContractEntries, name: str, branch: str | None) -> Entr
         if wanted in {None, entry.source.branch} and _fits(entry, name):
             return entry
     on = f" on {visible(branch)}" if branch else ""
-    raise InputError(
-        [
-            f"{visible(name)}: no entry of {contract_in_message(entries.contract)}{on} matches this name",
-            *entries.warnings(),
-        ]
-    )
+    none = f"no entry of {contract_in_message(entries.contract)}{on} matches this name"
+    raise InputError([f"{visible(name)}: {none}", *entries.warnings()])
 
 
 def _refuse_no_name(name: str) -> None:
@@ -151,7 +137,7 @@ def _shown(entry: Entry) -> str:
 def document_of(store: ResultSets, entry: Entry) -> bytes:
     """Return the ``baseline.json`` that an entry's run would make; raises :class:`InputError` without its results."""
     lines = lines_of(store, entry)
-    head = BaselineFile(**{name: getattr(entry.head, name) for name in StoredHead.__struct_fields__}, queries=[])
+    head = BaselineFile(**structs.asdict(entry.head), queries=[])
     return b"".join(document(head, {"queries": map(msgspec.Raw, lines)}))
 
 
@@ -159,9 +145,8 @@ def lines_of(store: ResultSets, entry: Entry) -> list[bytes]:
     """Return the queries of an entry's result set, encoded; raises :class:`InputError` if it has none."""
     path = entry_ref(entry.id)
     if entry.results is None:
-        raise InputError(
-            [f"{path}: has no result set: {clipped(entry.no_results or 'it does not say why', bounds.MESSAGE)}"]
-        )
+        why = clipped(entry.no_results or "it does not say why", bounds.MESSAGE)
+        raise InputError([f"{path}: has no result set: {why}"])
     try:
         data = read_results(store, entry.results.sha256)
     except ChangedResultsError as error:

@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ragcontract.core import bounds
 from ragcontract.core.safe_text import encodable
 from ragcontract.files.git import branch_of, commit_of
+from ragcontract.github.context import Context
 from ragcontract.history.commits import CheckContext, Commits, reachable_by_git
 from ragcontract.history.entry import Origin, is_commit
 
@@ -31,20 +31,17 @@ def origin_of(
     Changes of ``outputs``, such as the run, do not make a commit dirty.
     """
     commit = commit_of(folder, outputs)
-    on_github = environ.get("GITHUB_ACTIONS") == "true"
-    repository, sha = _first(environ, REPOSITORY), _first(environ, COMMIT)
-    run_id = _number(environ.get("GITHUB_RUN_ID", "")) if on_github else None
-    server = encodable(environ.get("GITHUB_SERVER_URL", "https://github.com"))
-    url = f"{server}/{repository}/actions/runs/{run_id}" if run_id else _first(environ, URL)
+    job, sha = _github_job(environ), _first(environ, COMMIT)
+    run_id, run_attempt = job.run
     named = encodable(branch) if branch else _first(environ, BRANCH) or branch_of(folder)
     return Origin(
-        repository=repository,
+        repository=_first(environ, REPOSITORY),
         commit=sha if sha and is_commit(sha) else commit.sha if commit else None,
         branch=None if named is None else named.removeprefix(REMOTE),
-        run_url=url,
+        run_url=job.run_url or _first(environ, URL),
         event=_first(environ, EVENT),
-        run_id=run_id,
-        run_attempt=(_number(environ.get("GITHUB_RUN_ATTEMPT", "")) or 1) if on_github else 1,
+        run_id=run_id or None,
+        run_attempt=run_attempt or 1,
         dirty=bool(commit and commit.dirty),
     )
 
@@ -73,7 +70,7 @@ def check_context(environ: Mapping[str, str], folder: Path, branch: str | None) 
     return CheckContext(
         branch=wanted,
         is_pull_request=bool(base) or merge_queue,
-        run_id=_number(environ.get("GITHUB_RUN_ID", "")) if environ.get("GITHUB_ACTIONS") == "true" else None,
+        run_id=_github_job(environ).run[0] or None,
         commits=lambda: reachable_by_git(folder),
         tip=tip,
     )
@@ -90,5 +87,6 @@ def _first(environ: Mapping[str, str], names: Sequence[str]) -> str | None:
     return None if value is None else encodable(value)
 
 
-def _number(text: str) -> int | None:
-    return int(text) if text.isdecimal() and text.isascii() and 0 < len(text) <= bounds.RUN_DIGITS else None
+def _github_job(environ: Mapping[str, str]) -> Context:
+    """Return the job of GitHub Actions; one without a run elsewhere, whatever its variables are set to."""
+    return Context.from_environ(environ if environ.get("GITHUB_ACTIONS") == "true" else {})

@@ -10,17 +10,17 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.safe_text import clipped, visible
 from ragcontract.history.contract_entries import UNNAMED, ContractEntries, entries_of
-from ragcontract.history.entry import NO_COMMIT, SHORT_COMMIT, Entry, EntryId, is_commit_start, short_commit
+from ragcontract.history.entry import NO_COMMIT, SHORT_COMMIT, Entry, is_commit_start, short_commit
 from ragcontract.history.interface import Store
 
 RECENT = timedelta(days=90)  # a contract with a newer entry must have passed, unless contracts are named
 Outcome = Literal["success", "failure", "error"]  # as GitHub names the states of a commit
+# The worst is first.
 EXIT_CODES: dict[Outcome, ExitCode] = {
-    "success": ExitCode.PASS,
-    "failure": ExitCode.BROKEN,
     "error": ExitCode.UNUSABLE_INPUT,
+    "failure": ExitCode.BROKEN,
+    "success": ExitCode.PASS,
 }
-WORST_FIRST: tuple[Outcome, ...] = ("error", "failure", "success")
 
 
 class ContractState(Struct, frozen=True, kw_only=True):
@@ -41,7 +41,7 @@ class CommitState(Struct, frozen=True, kw_only=True):
     @property
     def state(self) -> Outcome:
         states = {each.state for each in self.contracts}
-        return next((state for state in WORST_FIRST if state in states), "error")
+        return next((state for state in EXIT_CODES if state in states), "error")
 
     @property
     def exit_code(self) -> ExitCode:
@@ -60,9 +60,8 @@ def commit_state(store: Store, commit: str, contracts: Sequence[str], now: datet
     Raises :class:`InputError` if ``commit`` is not a commit or the beginning of several, or if there is no contract.
     """
     if not is_commit_start(commit):
-        raise InputError(
-            [f"{visible(commit)}: is not a commit; give at least {SHORT_COMMIT} of its hexadecimal digits"]
-        )
+        advice = f"give at least {SHORT_COMMIT} of its hexadecimal digits"
+        raise InputError([f"{visible(commit)}: is not a commit; {advice}"])
     named = [entries_of(store, name) for name in dict.fromkeys(contracts)]
     judged = named or [ContractEntries(store, folder) for folder in _recent(store, now)]
     if not judged:
@@ -87,22 +86,18 @@ def _recent(store: Store, now: datetime) -> Iterator[str]:
 
 
 def _state(entries: ContractEntries, commit: str) -> ContractState:
-    ids = [entry_id for entry_id in entries.ids() if _may_be_of(entry_id, commit)]
+    ids = [entry_id for entry_id in entries.ids() if entry_id.commit.startswith(commit[: len(NO_COMMIT)])]
     ids.sort(key=lambda entry_id: (entry_id.run_id, entry_id.id), reverse=True)
     at_commit = [entry for entry in entries.read(ids) if (entry.source.commit or "").startswith(commit)]
     entry = next((entry for entry in at_commit if not entry.source.dirty), next(iter(at_commit), None))
+    state: Outcome = "error"
     if unread := [*entries.skipped, *entries.faulty]:
-        return ContractState(contract=entries.contract, state="error", why=f"an entry cannot be read ({unread[0]})")
-    if entry is None:
+        entry, why = None, f"an entry cannot be read ({unread[0]})"
+    elif entry is None:
         where = f"; the newest is {entries.newest[0].id}" if entries.newest else ""
-        return ContractState(contract=entries.contract, state="error", why=f"no entry at {short_commit(commit)}{where}")
-    if entry.source.dirty:
+        why = f"no entry at {short_commit(commit)}{where}"
+    elif entry.source.dirty:
         why = f"all runs at {short_commit(commit)} are from a dirty working tree, such as {entry.id}"
-        return ContractState(contract=entries.contract, state="error", why=why, entry=entry)
-    state: Outcome = "success" if entry.passed else "failure"
-    return ContractState(contract=entries.contract, state=state, why=entry.state, entry=entry)
-
-
-def _may_be_of(entry_id: EntryId, commit: str) -> bool:
-    digits = len(NO_COMMIT)
-    return entry_id.commit.startswith(commit[:digits])
+    else:
+        state, why = "success" if entry.passed else "failure", entry.state
+    return ContractState(contract=entries.contract, state=state, why=why, entry=entry)

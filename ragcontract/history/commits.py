@@ -31,9 +31,7 @@ class Commits(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, rows: Iterable[tuple[str, Sequence[str]]], advice: str = "") -> "Commits":
         """Read commits and their parents, the newest first, without those whose ids are not ids of git."""
-        parents = {
-            sha: tuple(parent for parent in of_commit if is_commit(parent)) for sha, of_commit in rows if is_commit(sha)
-        }
+        parents = {sha: tuple(filter(is_commit, of_commit)) for sha, of_commit in rows if is_commit(sha)}
         return cls(order=tuple(parents), parents=parents, advice=advice)
 
     @property

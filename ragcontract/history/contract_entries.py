@@ -95,12 +95,12 @@ class ContractEntries:
                 if content is not None and (entry := self._decoded(entry_id, content)):
                     yield entry
 
-    def has_any(self, own_run: int | None = None) -> bool:
+    def has_any(self, own_run: int | None) -> bool:
         """Return whether there is an entry of the contract, on any branch, that is not of the workflow run ``own_run``.
 
         Otherwise, re-running the first recorded run would fail.
         """
-        return any(own_run is None or entry_id.run_id != own_run for entry_id in self._ids())
+        return any(entry_id.run_id != own_run for entry_id in self._ids())
 
     def may_have_passed(self, branch: str | None, own_run: int | None) -> bool:
         """Return whether a run of the branch has passed with results, or may have because an entry cannot be read.
@@ -153,10 +153,6 @@ class ContractEntries:
         """The newest entries, of all branches; at most as many as are read at once."""
         return tuple(islice(self.newest_first(), bounds.ENTRIES_AT_ONCE))
 
-    def branches(self) -> list[str]:
-        """Return the branches that the newest entries have, sorted."""
-        return sorted({entry.source.branch for entry in self.newest if entry.source.branch})
-
     def branch(self, wanted: str | None) -> str | None:
         """Return the wanted branch, or the only one that entries have; None if they have none.
 
@@ -164,7 +160,7 @@ class ContractEntries:
         """
         if wanted:
             return encodable(wanted)
-        branches = self.branches()
+        branches = sorted({entry.source.branch for entry in self.newest if entry.source.branch})
         if len(branches) > 1:
             listed = beginning([clipped(branch, bounds.BRANCH) for branch in branches])
             has = f"{contract_in_message(self.contract)} has entries from several branches ({listed})"

@@ -55,7 +55,8 @@ def prune(store: Store, keep: int) -> int:
     """
     superfluous = store.result_sets()  # looked up first, so that those of later entries stay
     for contract in store.contracts() if superfluous else []:
-        for batch in _batches(islice(_newest(store, contract), keep)):
+        newest = (entry_id for month in store.months(contract) for entry_id in store.ids(contract, [month]))
+        for batch in _batches(islice(newest, keep)):
             contents = store.read(contract, batch)
             for entry_id in batch:
                 entry = _needed(contract, entry_id, contents.get(entry_id.id))
@@ -64,11 +65,6 @@ def prune(store: Store, keep: int) -> int:
     if superfluous:
         store.delete_results(sorted(superfluous))
     return len(superfluous)
-
-
-def _newest(store: Store, contract: str) -> Iterator[EntryId]:
-    for month in store.months(contract):
-        yield from store.ids(contract, [month])
 
 
 def _needed(contract: str, entry_id: EntryId, content: bytes | None) -> Entry:

@@ -29,13 +29,8 @@ from ragcontract.runs.baseline_file import StoredHead, Tool
 
 SCHEMA_VERSION: Literal[1] = 1
 DEFAULT_FOLDER = "_default"  # of the contract without a name
-_FOLDER_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,59}")
 _ID = re.compile(r"(\d{4})(\d\d)\d\dT\d{6}Z-([0-9a-f]{12})-([0-9]{1,18}|[0-9a-f]{12})-([0-9]{1,9})", re.ASCII)
-_MONTH = re.compile(r"\d{4}-\d\d", re.ASCII)
-_DIGEST = re.compile(r"[0-9a-f]{64}")
-_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 SHORT_COMMIT = COMMIT_DIGITS  # as reports show a commit
-_COMMIT_START = re.compile(rf"[0-9a-f]{{{SHORT_COMMIT},64}}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)", re.ASCII)
 DIGEST_DIGITS = 12  # of the report's digest, in the ids of checks outside GitHub Actions
 NO_COMMIT = "0" * 12
@@ -242,7 +237,7 @@ def folder_of(contract: str) -> str:
     """Return the name of a contract's folder: the name itself if it is plain, else letters of it and a digest."""
     if contract in {"", DEFAULT_FOLDER}:  # which lists of contracts show
         return DEFAULT_FOLDER
-    if _FOLDER_NAME.fullmatch(contract):
+    if re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,59}", contract):
         return contract
     plain = re.sub("[^a-z0-9]", "", contract.lower())[:40]
     digest = hashlib.sha256(contract.encode(errors="surrogatepass")).hexdigest()
@@ -256,12 +251,12 @@ def is_folder_name(name: str) -> bool:
 
 def is_month(name: str) -> bool:
     """Return whether a folder has the name of a month, such as 2026-11."""
-    return bool(_MONTH.fullmatch(name))
+    return bool(re.fullmatch(r"\d{4}-\d\d", name, re.ASCII))
 
 
 def is_digest(text: str) -> bool:
     """Return whether a text is a SHA-256 digest in hexadecimal digits."""
-    return bool(_DIGEST.fullmatch(text))
+    return bool(re.fullmatch(r"[0-9a-f]{64}", text))
 
 
 class EntryId(Struct, frozen=True, kw_only=True):
@@ -371,12 +366,12 @@ def is_time(text: str) -> bool:
 
 def is_commit(text: str) -> bool:
     """Return whether a text is the full id of a commit."""
-    return bool(_COMMIT.fullmatch(text))
+    return bool(re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", text))
 
 
 def is_commit_start(text: str) -> bool:
     """Return whether a text is the beginning of the id of a commit that is long enough to name it."""
-    return bool(_COMMIT_START.fullmatch(text))
+    return bool(re.fullmatch(rf"[0-9a-f]{{{SHORT_COMMIT},64}}", text))
 
 
 def short_commit(commit: str | None) -> str:
@@ -384,6 +379,6 @@ def short_commit(commit: str | None) -> str:
     return (commit or NO_COMMIT)[:SHORT_COMMIT]
 
 
-def ids_in(names: Iterable[str]) -> list[EntryId]:
-    """Return the ids in the names of files, newest first, without the files that are not entries."""
-    return sorted(filter(None, map(EntryId.of_file, names)), key=lambda entry: entry.id, reverse=True)
+def newest_first(ids: Iterable[EntryId]) -> list[EntryId]:
+    """Sort ids by their times."""
+    return sorted(ids, key=lambda entry_id: entry_id.id, reverse=True)

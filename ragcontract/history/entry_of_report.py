@@ -16,8 +16,8 @@ from ragcontract.core.rule import Plugin
 from ragcontract.core.run import SourceFile
 from ragcontract.evaluation.past import Past
 from ragcontract.evaluation.source import Inputs, Local, entry_ref, is_entry
-from ragcontract.files.git import is_known
-from ragcontract.history.choose_baseline import Chosen, EntryRows, document_of
+from ragcontract.files.git import commit_named
+from ragcontract.history.choose_baseline import Chosen, document_of
 from ragcontract.history.ci_environment import is_default_branch, origin_of
 from ragcontract.history.commits import CheckContext, reachable_by_git
 from ragcontract.history.contract_entries import entries_of
@@ -32,7 +32,7 @@ from ragcontract.history.entry import (
     short_commit,
 )
 from ragcontract.history.interface import Store
-from ragcontract.history.new_entry import new_entry, refuse_part
+from ragcontract.history.new_entry import new_entry, part_of
 from ragcontract.history.series import PastOfCheck
 from ragcontract.report.formats import FORMATS
 from ragcontract.report.json_report import read
@@ -72,15 +72,15 @@ def entry_of_report(
         raise InputError([f"{path}: passed, so there is nothing that could have been accepted"])
     if isinstance(report, ErrorReport):
         raise InputError([f"{path}: {report.summary_line}; only checks with a verdict are recorded"])
-    try:
-        refuse_part(report)
-    except InputError as error:
-        raise InputError([f"{path}: {problem}" for problem in error.problems]) from None
+    if part := part_of(report):
+        raise InputError([f"{path}: {part}"])
     if not is_time(report.created_at):
         raise InputError([f"{path}: created_at: {NO_TIME}"])
     if problems := [f"{path}: {problem}" for problem in _changed(report)]:
         raise InputError(problems)
-    origin = origin_of(environ, Path(), [str(path), *REPORTS, *_files_of_run(report)], branch)
+    # The files that an application or a judge wrote may change with every check.
+    written = _paths(report.inputs.run, report.inputs.scores, report.inputs.judgments)
+    origin = origin_of(environ, Path(), [str(path), *REPORTS, *written], branch)
     if problem := _of_another_commit(report, origin.commit):
         raise InputError([f"{path}: {problem}"])
     inputs = replace(_inputs(report, store), plugins=plugins, past=_past(report, store, origin))
@@ -107,7 +107,7 @@ def _of_another_commit(report: Report, commit: str | None) -> str | None:
     """
     for version in report.inputs.run.versions.get("retriever_version", ()):
         recorded = version.removesuffix("-dirty")
-        if commit and is_commit_start(recorded) and not commit.startswith(recorded) and is_known(recorded):
+        if commit and is_commit_start(recorded) and not commit.startswith(recorded) and commit_named(recorded):
             advice = "record the run and check again"
             return f"its run is of the commit {short_commit(recorded)}, not of {short_commit(commit)}; {advice}"
     return None
@@ -119,7 +119,8 @@ def _changed(report: Report) -> Iterator[str]:
     Somebody may have edited the report: a file without a digest is not read, so that no message quotes it, and neither
     is a pipe or a device, which could block.
     """
-    for file in _files(report):
+    inputs = report.inputs
+    for file in _files(inputs.golden, inputs.run, inputs.scores, inputs.judgments, inputs.baseline, inputs.config):
         if is_entry(file.path):
             continue
         if not file.sha256:
@@ -137,45 +138,37 @@ def _changed(report: Report) -> Iterator[str]:
         if now != file.sha256:
             then, now = (f"{digest[:DIGEST_START]}…" for digest in (file.sha256, now))
             yield f"{file.path} has changed since the check (sha256 {then} then, {now} now); run check again"
-    calibration = report.inputs.judgments.calibration if report.inputs.judgments else None
+    calibration = inputs.judgments.calibration if inputs.judgments else None
     if calibration is not None and not Path(calibration).is_file():  # of which the report has no digest
         yield f"{calibration} is not a file; run check again"
 
 
-def _files(report: Report) -> list[SourceFile]:
-    inputs = report.inputs
-    parts = (inputs.golden, inputs.run, inputs.scores, inputs.judgments, inputs.baseline, inputs.config)
+def _files(*parts: Files | None) -> list[SourceFile]:
     return [file for part in parts if part for file in part.files]
 
 
-def _files_of_run(report: Report) -> list[str]:
-    """Return the files that an application or a judge wrote, which may change with every check."""
-    inputs = report.inputs
-    return [file.path for part in (inputs.run, inputs.scores, inputs.judgments) if part for file in part.files]
+def _paths(*parts: Files | None) -> list[str]:
+    return [file.path for file in _files(*parts)]
 
 
 def _inputs(report: Report, store: Store) -> Inputs:
     """Return the inputs of the check that wrote a report."""
     named = report.inputs
-
-    def paths(part: Files | None) -> list[str]:
-        return [file.path for file in part.files] if part else []
-
     inputs = Inputs(
-        golden=paths(named.golden),
-        run=paths(named.run),
-        baseline=paths(named.baseline) or None,
-        scores=paths(named.scores),
-        judgments=paths(named.judgments),
+        golden=_paths(named.golden),
+        run=_paths(named.run),
+        baseline=_paths(named.baseline) or None,
+        scores=_paths(named.scores),
+        judgments=_paths(named.judgments),
         calibration=named.judgments.calibration if named.judgments else None,
-        config=next(iter(paths(named.config)), None),
+        config=next(iter(_paths(named.config)), None),
         k=report.k[0] if len(report.k) == 1 else None,
         repeats=report.repeats is not None,
         keep_ids=True,
         awaits_baseline=report.history is not UNSET and named.baseline is None,
     )
     inputs, name = inputs.without_entry()
-    return inputs if name is None else replace(inputs, baseline=Local(EntryRows(chosen=_entry(name, report, store))))
+    return inputs if name is None else replace(inputs, baseline=Local(_entry(name, report, store)))
 
 
 def _past(report: Report, store: Store, origin: Origin) -> Past:

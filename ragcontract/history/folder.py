@@ -31,10 +31,10 @@ from ragcontract.history.entry import (
     EntryId,
     NewEntry,
     entry_path,
-    ids_in,
     is_digest,
     is_folder_name,
     is_month,
+    newest_first,
     results_path,
 )
 from ragcontract.history.interface import README, Added, differs, refuse_shared_run
@@ -65,7 +65,8 @@ class Folder:
         return sorted(filter(is_month, self._folders(ENTRIES, contract)), reverse=True)
 
     def ids(self, contract: str, months: Sequence[str]) -> list[EntryId]:
-        return ids_in(name for month in dict.fromkeys(months) for name in self._names(contract, month))
+        names = (name for month in dict.fromkeys(months) for name in self._names(contract, month))
+        return newest_first(filter(None, map(EntryId.of_file, names)))
 
     def _names(self, contract: str, month: str) -> list[str]:
         """Return the names of files of a month, without those that belong to another one."""
@@ -76,14 +77,9 @@ class Folder:
     def read(self, contract: str, ids: Sequence[EntryId]) -> dict[str, bytes]:
         if not is_folder_name(contract):
             return {}
-        contents = {}
         folders = {month: self._folder(ENTRIES, contract, month) for month in {entry.month for entry in ids}}
-        for entry in ids:
-            folder = folders[entry.month]
-            content = self._read(folder, entry_path(contract, entry.id), bounds.ENTRY)
-            if content is not None:
-                contents[entry.id] = content
-        return contents
+        contents = (self._read(folders[entry.month], entry_path(contract, entry.id), bounds.ENTRY) for entry in ids)
+        return {entry.id: content for entry, content in zip(ids, contents, strict=True) if content is not None}
 
     def results(self, sha256: str) -> bytes | None:
         folder = self._folder(RESULTS, sha256[:2]) if is_digest(sha256) else None

@@ -12,7 +12,7 @@ from ragcontract.core.errors import InputError
 from ragcontract.core.numbers import count, more
 from ragcontract.evaluation.past import Past, PastSeries
 from ragcontract.evaluation.source import ENTRY_PREFIX, Inputs, Local, entry_ref
-from ragcontract.history.choose_baseline import LAST, LAST_PASS, Chosen, EntryRows, NoEntryFitsError, choose
+from ragcontract.history.choose_baseline import LAST, LAST_PASS, Chosen, NoEntryFitsError, choose
 from ragcontract.history.ci_environment import check_context
 from ragcontract.history.commits import CheckContext, Commits
 from ragcontract.history.contract_entries import ContractEntries, contract_in_message, entries_of
@@ -53,7 +53,7 @@ class HistoryFacts(Struct, frozen=True, kw_only=True):
             past = PastOfCheck(entries=self.entries, branch=self.branch, context=self.context, limited=self.limited)
         inputs = replace(inputs, past=past)
         if self.chosen:
-            return replace(inputs, baseline=Local(EntryRows(chosen=self.chosen)))
+            return replace(inputs, baseline=Local(self.chosen))
         return replace(inputs, awaits_baseline=True) if self.no_baseline else inputs
 
     def add_to_report(self, outcome: Outcome) -> Outcome:
@@ -129,7 +129,7 @@ class HistoryOfCheck(Struct, frozen=True, kw_only=True):
         facts = self.facts(path.removeprefix(ENTRY_PREFIX))
         if facts.chosen is None:
             raise InputError([f"{path}: {facts.no_baseline}"])
-        return Local(EntryRows(chosen=facts.chosen)), facts.warnings()
+        return Local(facts.chosen), facts.warnings()
 
 
 def history_of_check(
@@ -144,25 +144,26 @@ def facts_of(entries: ContractEntries, name: str | None, context: CheckContext) 
     """Read what a check needs; ``name`` is that of the entry that is its baseline, if any.
 
     If nothing in the check depends on it, a history that cannot be read is only noted. Otherwise, raises
-    :class:`InputError`.
+    :class:`InputError`. Entries of this workflow run are not in its own past.
     """
-    if name is None:
-        try:
-            branch = entries.branch(context.branch)
-            newest = _of_branch(entries, branch, context)
-            return HistoryFacts(entries=entries, branch=branch, context=context, newest=newest)
-        except InputError as error:
+    try:
+        branch = entries.branch(context.branch)
+        of_branch = (entry for entry in entries.newest if entry.source.branch == branch)
+        newest = tuple(entry for entry in of_branch if not entry.is_of_run(context.run_id))
+    except InputError as error:
+        if name is None:
             return HistoryFacts.not_read(context.branch, error)
+        raise
+    facts = HistoryFacts(entries=entries, branch=branch, context=context, newest=newest)
+    if name is None:
+        return facts
     contract = contract_in_message(entries.contract)
     if not entries.has_any(context.run_id):
         if context.is_pull_request or name not in {LAST_PASS, LAST}:
             nothing = f"history has no entries of {contract}: record the base branch first"
             raise InputError([f"{entry_ref(name)}: {nothing}"])
-        nothing = f"nothing is recorded for {contract} yet"
-        return HistoryFacts(entries=entries, branch=context.branch, context=context, no_baseline=nothing)
-    branch, commits = entries.branch(context.branch), context.commits()
-    newest = _of_branch(entries, branch, context)
-    facts = HistoryFacts(entries=entries, branch=branch, context=context, newest=newest)
+        return replace(facts, no_baseline=f"nothing is recorded for {contract} yet")
+    commits = context.commits()
     try:
         chosen = choose(entries, name, branch, commits, context.run_id)
     except NoEntryFitsError:
@@ -172,13 +173,6 @@ def facts_of(entries: ContractEntries, name: str | None, context: CheckContext) 
             raise
         return replace(facts, no_baseline=f"no run of {contract} with a result set has passed yet")
     return replace(facts, chosen=chosen, behind=_behind(chosen, commits, context))
-
-
-def _of_branch(entries: ContractEntries, branch: str | None, context: CheckContext) -> tuple[Entry, ...]:
-    """Return the newest entries of the branch, without those of this workflow run, which is not in its own past."""
-    return tuple(
-        entry for entry in entries.newest if entry.source.branch == branch and not entry.is_of_run(context.run_id)
-    )
 
 
 def _behind(chosen: Chosen, commits: Commits, context: CheckContext) -> int | None:

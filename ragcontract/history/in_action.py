@@ -5,7 +5,8 @@ What goes wrong while a check is recorded is a warning. It changes neither the v
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -29,7 +30,7 @@ from ragcontract.history.entry import NewEntry, Origin, is_commit, results_path
 from ragcontract.history.folder import Folder
 from ragcontract.history.for_check import HistoryFacts, facts_of
 from ragcontract.history.interface import Store
-from ragcontract.history.new_entry import new_entry, refuse_part
+from ragcontract.history.new_entry import new_entry, part_of
 from ragcontract.history.open_store import BRANCH_STORE, is_branch_name, is_folder
 from ragcontract.pipeline import Outcome
 
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 BRANCH = "branch"  # the input history: a branch of the repository; anything else is a folder
 READING_PART = 3  # the part of github-timeout that reading may take, so that time is left for the comment
 ON_BRANCHES = {"push", "schedule", "workflow_dispatch"}
-ON_CHANGES = {"pull_request", "merge_group"}
 HEADS = "refs/heads/"
 
 T = TypeVar("T")
@@ -53,24 +53,6 @@ class Role(Struct, frozen=True, kw_only=True):
     is_change: bool = False  # a pull request, or what a merge queue merges
 
 
-def role_of(context: Context, settings: ActionSettings) -> Role:
-    """Return the part of a job in the history, by its event."""
-    ref_branch = context.ref.removeprefix(HEADS) if context.ref.startswith(HEADS) else None
-    if context.event_name == "pull_request":
-        return Role(branch=text_at(context.event, "pull_request", "base", "ref") or None, is_change=True)
-    if context.event_name == "merge_group":
-        base = text_at(context.event, "merge_group", "base_ref").removeprefix(HEADS)
-        return Role(branch=base or None, is_change=True)
-    if context.event_name not in ON_BRANCHES or ref_branch is None:
-        return Role(branch=None)
-    # A scheduled workflow runs on the default branch, and its event need not name it.
-    default = text_at(context.event, "repository", "default_branch")
-    if context.event_name == "schedule":
-        default = ref_branch
-    wanted = {"default-branch": ref_branch == default, "any-branch": True, "never": False}
-    return Role(branch=default or None, records=wanted[settings.history_record])
-
-
 class JobHistory(Struct, kw_only=True):
     """The history of one job."""
 
@@ -81,7 +63,21 @@ class JobHistory(Struct, kw_only=True):
 
     @property
     def role(self) -> Role:
-        return role_of(self.context, self.settings)
+        """The part of the job, by its event."""
+        event, ref = self.context.event, self.context.ref
+        if self.context.event_name == "pull_request":
+            return Role(branch=text_at(event, "pull_request", "base", "ref") or None, is_change=True)
+        if self.context.event_name == "merge_group":
+            base = text_at(event, "merge_group", "base_ref").removeprefix(HEADS)
+            return Role(branch=base or None, is_change=True)
+        if self.context.event_name not in ON_BRANCHES or not ref.startswith(HEADS):
+            return Role(branch=None)
+        branch = ref.removeprefix(HEADS)
+        # A scheduled workflow runs on the default branch, and its event need not name it.
+        is_scheduled = self.context.event_name == "schedule"
+        default = branch if is_scheduled else text_at(event, "repository", "default_branch")
+        wanted = {"default-branch": branch == default, "any-branch": True, "never": False}
+        return Role(branch=default or None, records=wanted[self.settings.history_record])
 
     @property
     def in_branch(self) -> bool:
@@ -101,23 +97,17 @@ class JobHistory(Struct, kw_only=True):
                 which = f"the event {event} does not name a branch whose history could be read"
                 raise InputError([f"{entry_ref(visible(entry))}: {which}"])
             return None
-        timeout, started = self.settings.github_timeout, self.world.timing.monotonic()
-        seconds = max(timeout // READING_PART, 1)
+        seconds = max(self.settings.github_timeout // READING_PART, 1)
         try:
             # A folder is read as the other files are; its commits are still asked for.
-            return self._limited(seconds, partial(self._facts, entry, seconds), asks=self.in_branch or bool(entry))
-        except (GitHubError, InputError) as error:
-            problem = error if isinstance(error, InputError) else InputError([f"history: {error}"])
-            if entry:
-                raise problem from error
-            return HistoryFacts.not_read(self.role.branch, problem)
+            with self._reading():
+                return self._limited(seconds, partial(self._facts, entry, seconds), asks=self.in_branch or bool(entry))
         except Exception as error:
             if entry:
                 raise
-            problem = InputError([f"history: {type(error).__name__}: {error}"])
-            return HistoryFacts.not_read(self.role.branch, problem)  # the verdict does not depend on it
-        finally:
-            self.spent += self.world.timing.monotonic() - started
+            # The verdict does not depend on it, whatever goes wrong.
+            problem = error if isinstance(error, InputError) else InputError([f"history: {_named(error)}"])
+            return HistoryFacts.not_read(self.role.branch, problem)
 
     def _facts(self, entry: str | None, seconds: float) -> HistoryFacts:
         connected = self._connected(seconds)
@@ -133,11 +123,16 @@ class JobHistory(Struct, kw_only=True):
 
     def _read_later(self, connected: "Callable[[], Client]", seconds: float, read: Callable[[], T]) -> T:
         """Read what is only needed when the run is evaluated, in as much time again; raises :class:`InputError`."""
+        with self._reading():
+            connected().http.allow(seconds)  # which is asked for commits, even if the history is in a folder
+            return self._limited(seconds, read, asks=True)
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Count the time that reading takes, and turn an error of GitHub into :class:`InputError`."""
         started = self.world.timing.monotonic()
         try:
-            if self.in_branch:
-                connected().allow(seconds)
-            return self._limited(seconds, read, asks=self.in_branch)
+            yield
         except GitHubError as error:
             raise InputError([f"history: {error}"]) from error
         finally:
@@ -162,10 +157,8 @@ class JobHistory(Struct, kw_only=True):
         """
         if outcome is None:
             return
-        try:
-            refuse_part(outcome.report)
-        except InputError as error:
-            self.world.stdout.write(printable(f"Not recorded: the check {error}.\n"))
+        if part := part_of(outcome.report):
+            self.world.stdout.write(printable(f"Not recorded: the check {part}.\n"))
             return
         timeout = self.settings.github_timeout
         seconds = timeout - int(self.spent + spent)
@@ -176,10 +169,8 @@ class JobHistory(Struct, kw_only=True):
             new = self._new_entry(outcome, accepted=accepted)
             add = partial(self._add, new, self._store(self._connected(seconds)))
             done = self._limited(seconds, add, asks=self.in_branch)
-        except (GitHubError, InputError) as error:
-            self._not_recorded(f"{error}")
         except Exception as error:  # noqa: BLE001 (whatever goes wrong, the verdict does not depend on it)
-            self._not_recorded(f"{type(error).__name__}: {error}")
+            self._not_recorded(_named(error))
         else:
             self.world.stdout.write(printable(done))
             attempt(
@@ -262,3 +253,8 @@ class JobHistory(Struct, kw_only=True):
     def _connected(self, seconds: float) -> "Callable[[], Client]":
         """Return what makes a client for GitHub, the first time; all its calls take at most ``seconds`` together."""
         return cache(partial(connect, self.context, self.world.session, self.world.timing, seconds=seconds))
+
+
+def _named(error: Exception) -> str:
+    """Return what an error says, with its kind if it is none that this program foresees."""
+    return f"{error}" if isinstance(error, GitHubError | InputError) else f"{type(error).__name__}: {error}"

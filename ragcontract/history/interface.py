@@ -57,10 +57,6 @@ class ChangedResultsError(InputError):
 class ResultSets(Protocol):
     """Has result sets. Reading one raises :class:`~ragcontract.core.errors.InputError` if that is impossible."""
 
-    @property
-    def name(self) -> str:
-        """What a user named, for messages."""
-
     def results(self, sha256: str) -> bytes | None:
         """Return a result set; None if there is none. It may be wrong: see :func:`read_results`."""
 
@@ -72,7 +68,7 @@ class Store(ResultSets, Protocol):
     have are not looked at.
     """
 
-    name: str
+    name: str  # what a user named, for messages
 
     def contracts(self) -> list[str]:
         """Return the folders of contracts, sorted."""

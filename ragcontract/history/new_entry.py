@@ -33,11 +33,9 @@ from ragcontract.history.trend import limited_metrics
 from ragcontract.report.baseline import head_of, row_of, stored_queries
 from ragcontract.report.record import Report
 from ragcontract.runs.baseline_contract import question_digest
-from ragcontract.runs.baseline_file import BaselineQuery, StoredHead
+from ragcontract.runs.baseline_file import StoredHead
 
-NO_ROWS = "the run has no row for {}"
 FEW_IDS = 20  # that an entry can always hold
-TOO_LARGE = f"it would be larger than {mebibytes(bounds.RESULT_SET)}"
 
 
 def new_entry(
@@ -50,18 +48,16 @@ def new_entry(
     private: bool = False,
     default_branch: bool = False,
 ) -> NewEntry:
-    """Return the entry of a check, whose evaluation must have kept the document ids.
+    """Return the entry of a check that is whole (see :func:`part_of`), whose evaluation has kept the document ids.
 
     ``accepted`` says whether a label accepted that the contract is broken. With ``private``, questions are stored as
-    digests. Raises :class:`InputError` if the check is only of a part of the contract, or its entry is too large.
+    digests. Raises :class:`InputError` if its entry is too large.
     ``default_branch`` says whether the check is of that branch, so that the badge shows it.
     """
-    refuse_part(report)
     created_at = datetime.fromisoformat(report.created_at).astimezone(UTC)
     rows, retrieval = _rows(evaluation, private=private)
     results, why = _results(report, rows)
     run = str(origin.run_id) if origin.run_id else report_sha256[:12]
-    head = head_of(evaluation, created_at)
     entry = Entry(
         id=new_id(created_at, origin.commit, run, origin.run_attempt),
         contract=report.contract,
@@ -74,12 +70,12 @@ def new_entry(
         inputs=_inputs(report),
         metrics=_metrics(report),
         gates=[msgspec.convert(msgspec.to_builtins(gate), EntryGate) for gate in report.gates],
-        broken=EntryBroken(queries=report.broken.queries, new=report.broken.new, in_baseline=report.broken.in_baseline),
+        broken=msgspec.convert(report.broken, EntryBroken, from_attributes=True),
         failed=[query.id for query in report.queries if query.status == "fail"][: bounds.ENTRY_FAILED],
         tolerated=[query.id for query in report.queries if query.status not in {"pass", "fail"}][: bounds.ENTRY_FAILED],
         pass_rate=report.pass_rate.rate if report.pass_rate is not UNSET else None,
         latency=report.latency.current if report.latency else None,
-        head=StoredHead(**{name: getattr(head, name) for name in StoredHead.__struct_fields__}),
+        head=msgspec.convert(head_of(evaluation, created_at), StoredHead, from_attributes=True),
         retrieval=retrieval,
         results=results,
         no_results=why,
@@ -92,11 +88,12 @@ def new_entry(
     )
 
 
-def refuse_part(report: Report) -> None:
-    """Raise :class:`InputError` for a check of some tags: only whole checks are recorded."""
-    if report.scope is not None:
-        tags = " ".join(f"--tag {tag}" for tag in report.scope.tags)
-        raise InputError([f"covers only part of the contract ({tags}); only whole checks are recorded"])
+def part_of(report: Report) -> str | None:
+    """Return what is wrong with a check of some tags: only whole checks are recorded. None if it is whole."""
+    if report.scope is None:
+        return None
+    tags = " ".join(f"--tag {tag}" for tag in report.scope.tags)
+    return f"covers only part of the contract ({tags}); only whole checks are recorded"
 
 
 def _fitting(entry: Entry) -> bytes:
@@ -122,22 +119,17 @@ def _rows(evaluation: Evaluation, *, private: bool) -> tuple[bytes, str]:
     lines = []
     for query in sorted(stored_queries(evaluation), key=lambda query: query.id):
         retrieval.update(msgspec.json.encode([query.id, query.doc_ids, query.repeats]) + b"\n")
-        lines.append(_line(query, private=private))
+        stored = replace(query, query=question_digest(query.query)) if private else query
+        lines.append(msgspec.json.encode(row_of(stored)) + b"\n")
     return b"".join(lines), retrieval.hexdigest()
-
-
-def _line(query: BaselineQuery, *, private: bool) -> bytes:
-    if private:
-        query = replace(query, query=question_digest(query.query))
-    return msgspec.json.encode(row_of(query)) + b"\n"
 
 
 def _results(report: Report, rows: bytes) -> tuple[ResultsFile | None, str | None]:
     """Return the digest and the sizes of the result set, or why there is none."""
     if missing := report.inputs.run.missing:
-        return None, NO_ROWS.format(count(len(missing), "golden query"))
+        return None, f"the run has no row for {count(len(missing), 'golden query')}"
     if len(rows) > bounds.RESULT_SET:
-        return None, TOO_LARGE
+        return None, f"it would be larger than {mebibytes(bounds.RESULT_SET)}"
     digest = hashlib.sha256(rows).hexdigest()
     return ResultsFile(sha256=digest, queries=report.inputs.golden.queries, bytes=len(rows)), None
 

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcontract.core import bounds
@@ -46,13 +45,6 @@ class NotReachableError(InputError):
     """GitHub cannot be asked: there is no token, or it is not known which repository is meant."""
 
 
-class BranchName(Struct, frozen=True, kw_only=True):
-    """A branch that has a history."""
-
-    repository: str  # such as org/app; empty for the repository in which the command runs
-    branch: str
-
-
 def open_store(name: str, environ: Mapping[str, str], *, seconds: float = bounds.TIMEOUT_DEFAULT) -> Store:
     """Return the store that a user named; raises InputError if the name cannot be that of a store.
 
@@ -61,7 +53,10 @@ def open_store(name: str, environ: Mapping[str, str], *, seconds: float = bounds
     if not name.strip():
         raise InputError(["history: has no name; name a folder, or github: for a branch of this repository"])
     if name.lower().startswith(_ON_GITHUB):
-        return _branch(name, branch_named(name), environ, seconds)
+        repository, branch = branch_named(name)
+        of = repository or repository_here(environ)
+        shown = name if repository else f"{_ON_GITHUB}{of}"  # a message that starts with it has one colon
+        return BRANCH_STORE.load()(client_for(environ, of, seconds=seconds), repository=of, branch=branch, name=shown)
     if address := _ADDRESS.match(name):
         raise InputError([_not_a_store(*address.groups())])
     if "\0" in name:
@@ -69,18 +64,20 @@ def open_store(name: str, environ: Mapping[str, str], *, seconds: float = bounds
     return Folder(name)
 
 
-def branch_named(name: str) -> BranchName:
-    """Return the branch that ``github:`` and what follows it names; raises InputError if it is none."""
+def branch_named(name: str) -> tuple[str, str]:
+    """Return the repository, such as org/app, and the branch that ``github:`` and what follows it names.
+
+    The repository is empty for the one in which the command runs. Raises InputError if the name is none of a branch.
+    """
     repository, at, branch = name[len(_ON_GITHUB) :].partition("@")
     if not repository and not at:
-        return BranchName(repository="", branch=HISTORY_BRANCH)
+        return "", HISTORY_BRANCH
     if not _REPOSITORY.fullmatch(repository):
         raise InputError([f"{name}: {repository!r} is not a repository; expected github: or github:owner/name@branch"])
     if at and not is_branch_name(branch):
-        raise InputError(
-            [f"{name}: {branch!r} is not a valid name for a history branch; expected github:owner/name@branch"]
-        )
-    return BranchName(repository=repository, branch=branch or HISTORY_BRANCH)
+        expected = "expected github:owner/name@branch"
+        raise InputError([f"{name}: {branch!r} is not a valid name for a history branch; {expected}"])
+    return repository, branch or HISTORY_BRANCH
 
 
 def is_branch_name(branch: str) -> bool:
@@ -91,13 +88,6 @@ def is_branch_name(branch: str) -> bool:
 def is_folder(name: str) -> bool:
     """Return whether the name of a store is the path of a folder."""
     return not name.lower().startswith(_ON_GITHUB) and not _ADDRESS.match(name)
-
-
-def _branch(name: str, named: BranchName, environ: Mapping[str, str], seconds: float) -> Store:
-    repository = repository_here(environ) if not named.repository else named.repository
-    client = client_for(environ, repository, seconds=seconds)
-    shown = name if named.repository else f"{_ON_GITHUB}{repository}"  # a message that starts with it has one colon
-    return BRANCH_STORE.load()(client, repository=repository, branch=named.branch, name=shown)
 
 
 def client_for(environ: Mapping[str, str], repository: str, *, seconds: float) -> "Client":

@@ -132,11 +132,9 @@ class Rescoring:
         same = [
             key for key, metric in self._metrics.items() if entry.head.fingerprints.get(key, "") == metric.fingerprint
         ]
-        return recorded(entry, same, is_todays=self._is_todays(entry), queries=self._queries(entry))
-
-    def _is_todays(self, entry: Entry) -> bool:
         has_golden = entry.head.has_golden(self._plan.golden_files, self._plan.relevance_level)
-        return has_golden and scores_alike(entry.head.contract, self._contract)
+        is_todays = has_golden and scores_alike(entry.head.contract, self._contract)
+        return recorded(entry, same, is_todays=is_todays, queries=self._queries(entry))
 
     def _queries(self, entry: Entry) -> QueryValues | None:
         if entry.results is None:
@@ -243,7 +241,6 @@ class Rescoring:
 class _Read(Struct, frozen=True, kw_only=True):
     """Entries, the newest first, and their result sets."""
 
-    name: str  # of the store
     entries: Sequence[Entry]
     sets: Mapping[str, bytes | None]
 
@@ -299,8 +296,7 @@ class PastOfCheck(Struct, frozen=True, kw_only=True):
         if not recent and not since and self.context.is_pull_request:
             raise InputError([f"nothing is recorded for {which}: record the base branch first"])
         digests = {entry.results.sha256 for entry in recent if entry.results}
-        store = self.entries.store
-        return _Read(name=store.name, entries=recent, sets={sha256: store.results(sha256) for sha256 in digests})
+        return _Read(entries=recent, sets={sha256: self.entries.store.results(sha256) for sha256 in digests})
 
     def _counts(self, entry: Entry) -> bool:
         """Return whether a run counts, as far as its commit does not decide it."""

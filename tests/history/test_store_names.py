@@ -4,7 +4,7 @@ import pytest
 
 from ragcontract.core.errors import InputError
 from ragcontract.history.folder import Folder
-from ragcontract.history.open_store import BranchName, branch_named, open_store
+from ragcontract.history.open_store import branch_named, open_store
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ BRANCHES = {
 
 @pytest.mark.parametrize(("name", "branch"), BRANCHES.items())
 def test_github_names_a_branch(name: str, branch: tuple[str, str]) -> None:
-    assert branch_named(name) == BranchName(repository=branch[0], branch=branch[1])
+    assert branch_named(name) == branch
 
 
 NO_BRANCHES = [
