@@ -122,6 +122,8 @@ def _below_noise(newest: Entry, key: str, noise: float | None) -> Iterator[Parts
         before = of.metric.value if of.gate.before is None else of.gate.before
         if noise is None or before is None or of.gate.metric != key or of.kind not in kinds:
             continue
+        if of.gate.status == "fail":  # the newest runs may be worse for a reason
+            return
         if of.allowed(before) < LEAST_SIGMAS * noise - SAME:
             limit = written(of.limit, relative=of.relative)
             least = as_written(round_up(LEAST_SIGMAS * noise))
@@ -137,16 +139,18 @@ def _below_noise(newest: Entry, key: str, noise: float | None) -> Iterator[Parts
 def _accepting(recent: Sequence[Entry]) -> Iterator[Parts]:
     """Yield which ``since`` would accept the loss, if the newest run fails because it is below a level."""
     entries = recent[: window_of(recent[0])]
-    days = []
+    days, labels = [], []
     for of in recorded_limits(recent[0]):
         now, past = of.metric.value, _recorded(entries, of.gate.metric or "")
         if now is not None and past and of.kind in OF_LEVEL and of.gate.status == "fail":
             values = [value for _, value in past]
             days.append(since_when([entry.day for entry, _ in past], values, now, of.allowed, of.metric.better))
+            labels.append(Text(of.metric.label, "label"))
     if days:
         since = max(days)
         then = count(sum(entry.day >= since and not entry.source.dirty for entry in entries), "run")
-        yield f"since: {since} in the section history of ragcontract.yml would accept the loss: {then} since then"
+        where = f"`since: {since}` in the section history of ragcontract.yml"
+        yield (f"{where} would accept the loss of ", between(", ", labels), f": {then} since then")
 
 
 def one_run(entry: Entry) -> list[Block]:

@@ -114,10 +114,11 @@ def _of_series(series: Series, tail: float, window: int) -> FromHistory:
     noise = sigma(values, splits) or 0.0
     times = t_quantile(tail, len(values) - len(splits) - 1)  # as sigma itself is an estimate
     above = exceeded_by(1 / (window - LEVEL_RUNS + 1)) / sqrt(LEVEL_RUNS)
-    now = points[-1].after if points else mean(values)
+    now, highest = points[-1].after if points else mean(values), level(values, metric.better)
+    best = highest.value if highest else now
     limits = {
-        "fail_on": _limit(series, now, sqrt(2) * times * noise, noise),
-        "history": _limit(series, now, (above + LEVEL_SPREAD * times) * noise, noise),
+        "fail_on": _limit(series, best, sqrt(2) * times * noise, noise),
+        "history": _limit(series, best, (above + LEVEL_SPREAD * times) * noise, noise),
     }
     worse = [point for point in points if loss(metric.better, point.before, point.after) > SAME]
     alarms = _replayed(series, values, limits, window, [point.position for point in worse])
@@ -131,12 +132,12 @@ def _of_series(series: Series, tail: float, window: int) -> FromHistory:
     return FromHistory(metric=metric, runs=runs, mean=now, sigma=noise, limits=limits, falls=falls, false=false)
 
 
-def _limit(series: Series, now: float, wanted: float, noise: float) -> float | None:
+def _limit(series: Series, best: float, wanted: float, noise: float) -> float | None:
     """Return a limit that no loss of a single query breaks; None if no run could break it."""
     scale = series.metric.scale
     loss_of_query = series.share * (scale.high - scale.low)
     limit = round_up(max(wanted, LEAST_SIGMAS * noise, loss_of_query))
-    return limit if SAME < limit < abs(now - series.metric.worst) - SAME else None
+    return limit if SAME < limit < abs(best - series.metric.worst) - SAME else None
 
 
 def _replayed(
@@ -160,18 +161,21 @@ def _replayed(
 
 def explained(proposal: Proposal) -> Iterator[str]:
     """Yield lines of text: the noise and the limits, the false alarms, and the changes that were caught or missed."""
-    cells = [["", "runs", "mean", "σ of a run", "fail_on", "history"]]
+    cells = [["", "runs", "latest mean", "σ without changes", "fail_on", "history"]]
     for of in proposal.of:
         limits = ["none" if limit is None else as_written(limit) for limit in of.limits.values()]
         cells.append([of.metric.label, f"{len(of.runs):,}", fixed(of.mean, 4), fixed(of.sigma, 4), *limits])
     yield from aligned(cells)
     yield ""
-    yield f"With {proposal.runs_a_year:,.0f} runs a year, these limits fail about one good run a year."
+    if any(of.sigma > SAME for of in proposal.of):
+        yield f"With {proposal.runs_a_year:,.0f} runs a year, these limits fail about one good run a year."
     for of in proposal.of:
         if None in of.limits.values():
-            yield f"{of.metric.label}: its runs vary so much that no run could break a limit above the noise"
+            why = "vary so much" if of.sigma > SAME else "are so near the worst value"
+            yield f"{of.metric.label}: its runs {why} that no run could break a limit"
         elif of.sigma <= SAME:
-            yield f"{of.metric.label}: these runs do not vary, so the limits are the loss of one query"
+            which = "one query, the one with the largest weight"
+            yield f"{of.metric.label}: these runs do not vary, so the limits are the loss of {which}"
     runs = list({run.id: run for of in proposal.of for run in of.runs}.values())
     false, days = len({run.id for of in proposal.of for run in of.false}), _days(runs)
     rate = f", {false * YEAR / days:.0f} a year" if false and days >= SHORT else ""

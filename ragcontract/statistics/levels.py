@@ -81,13 +81,17 @@ def since_when(
     allowed: Callable[[float], float],
     better: Direction = "higher",
 ) -> date:
-    """Return the first day from which on the loss since the level is ``allowed``, if only runs from that day on count.
+    """Return the day from which on runs must count so that the loss since the level is ``allowed``.
 
-    Each value is that of a run, with its day, the oldest first; there is at least one. The level is also that of
-    further runs with the value ``now``, so that the limit does not fail as soon as there are enough runs for a level.
-    It is the day of one of the runs, or the day after the last.
+    It is the day of the first of the last runs that are all too low, or else the earliest day that is enough, which may
+    be the day after the last run. Each value is that of a run, with its day, the oldest first; there is at least one.
+    The level is also that of further runs with the value ``now``, so that the limit does not fail as soon as there are
+    enough runs for a level.
     """
-    for day in sorted({*days}):
+    best, low = level([*values, now], better), len(values)
+    while best and low and abs(best.value - values[low - 1]) > allowed(best.value) + SAME:
+        low -= 1
+    for day in [*days[low : low + 1], *sorted({*days})]:
         counted = [value for at, value in zip(days, values, strict=True) if at >= day]
         best = level([*counted, *[now] * LEVEL_RUNS], better)
         if best and abs(best.value - now) <= allowed(best.value) + SAME:

@@ -618,14 +618,16 @@ def test_with_few_runs_no_noise_is_shown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("limit", "since", "runs", "a_day_earlier"),
-    # The last one would only fail later: four runs are too few for a level.
-    [(0.3, "2026-11-23", 5, 1), (0.2, "2026-11-24", 4, 1), ("20%", "2026-11-25", 3, 0)],
+    ("limit", "rights", "since", "runs"),
+    [
+        (0.3, (10, 10, 10, 10, 10, 5, 5), "2026-11-26", 2),
+        ("20%", (10, 10, 10, 10, 10, 5, 5), "2026-11-26", 2),
+        (0.15, (10, 10, 10, 10, 10, 9, 9, 8, 8), "2026-11-28", 2),
+    ],
 )
 def test_show_says_which_since_accepts_the_loss(
-    limit: float | str, since: str, runs: int, a_day_earlier: int, monkeypatch: pytest.MonkeyPatch
+    limit: float | str, rights: tuple[int, ...], since: str, runs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Five runs find 10 documents, and two find 5. The limit says how many of the better ones may be in a level."""
     queries = [golden(f"q{number}", f"doc{number}") for number in range(1, 11)]
     write_jsonl(Path("golden.jsonl"), queries)
     days = iter(NOW + timedelta(days=number // 2) for number in range(1_000))  # a check asks twice
@@ -643,20 +645,19 @@ def test_show_says_which_since_accepts_the_loss(
         return rag_contract("check", "--name", "docs", "--history", HISTORY, "--branch", "main").code
 
     config()
-    for right in (10, 10, 10, 10, 10, 5, 5):
+    for right in rights:
         git("commit", "-q", "--allow-empty", "-m", "next")
         code = ends(right)
         assert rag_contract("history", "add", "--history", HISTORY).code == 0
     assert code == 1
     assert lines("show")[-1] == (
-        f"since: {since} in the section history of ragcontract.yml would accept the loss: {runs} runs since then"
+        f"`since: {since}` in the section history of ragcontract.yml would accept the loss of MRR@5: "
+        f"{runs} runs since then"
     )
-    config(since=f"2026-11-{int(since[-2:]) - 1}")
-    assert ends(5) == a_day_earlier
     config(since=since)
-    assert ends(5) == 0
+    assert ends(rights[-1]) == 0
     for _ in range(6):
         git("commit", "-q", "--allow-empty", "-m", "next")
-        assert ends(5) == 0, "also once there are enough runs for a level"
+        assert ends(rights[-1]) == 0, "also once there are enough runs for a level"
         assert rag_contract("history", "add", "--history", HISTORY).code == 0
     assert "since:" not in lines("show")[-1]
