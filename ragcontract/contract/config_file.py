@@ -212,7 +212,9 @@ class _Shape:
         self.cutoffs = (k,) if k else named
         self.taken = names_taken(limit_keys(registry, self.cutoffs, named))
         declared = declared_in(value, registry, self.taken)
-        self.keys = limit_keys(registry, self.cutoffs, named, declared)
+        keys = limit_keys(registry, self.cutoffs, named, declared)
+        has_levels = isinstance(value, dict) and "history" in value  # few have; a record without them is made faster
+        self.keys = [key for key in keys if has_levels or key.section != "history"]
         self.record = config_record(
             registry, self.keys, [name for name in declared if name not in registry.option_names]
         )

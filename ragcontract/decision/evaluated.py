@@ -21,7 +21,6 @@ from ragcontract.core.rule import Violation
 from ragcontract.core.run import Means, Values
 from ragcontract.evaluation.aggregates import Aggregates, aggregate
 from ragcontract.evaluation.observations import UnseenIdSearch
-from ragcontract.evaluation.past import Past, PastSeries
 from ragcontract.evaluation.plan import Plan, plan_for
 from ragcontract.evaluation.side import Side
 from ragcontract.evaluation.source import Inputs, evaluate_sides, of_judge
@@ -29,6 +28,7 @@ from ragcontract.rules.ranks import RankRules
 from ragcontract.runs.baseline_contract import Documents, digest, expected_of, graded_at
 
 if TYPE_CHECKING:
+    from ragcontract.evaluation.past import Past, PastSeries
     from ragcontract.judgments.check import JudgeFiles
     from ragcontract.runs.scores_files import GivenScores
 
@@ -46,7 +46,7 @@ class Evaluation(Struct, frozen=True, kw_only=True, dict=True):
     aggregates: Aggregates
     scores_files: "GivenScores | None" = None  # their scores are among the run's as well
     judge: "JudgeFiles | None" = None  # None if there are no judgments and no metric needs them
-    past: PastSeries | None = None  # the metrics with limits on levels in recorded runs; None without a history
+    past: "PastSeries | None" = None  # the metrics with limits on levels in recorded runs; None without a history
 
     @cached_property
     def violations(self) -> "Violations":
@@ -133,7 +133,7 @@ def evaluate(contract: Contract, inputs: Inputs, now: datetime) -> Evaluation:
     )
 
 
-def _past(contract: Contract, plan: Plan, run: Side, past: Past | None) -> PastSeries | None:
+def _past(contract: Contract, plan: Plan, run: Side, past: "Past | None") -> "PastSeries | None":
     keys = list(dict.fromkeys(gate.quantity.key for gate in contract.gates if gate.of_level))
     return past.series(contract, plan, run, keys) if keys and past else None
 

@@ -6,6 +6,7 @@ changes of other metrics are tested alone, only for the report.
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
@@ -28,13 +29,14 @@ from ragcontract.decision.gate_report import (
 )
 from ragcontract.decision.policy import Outcomes, outcomes_of
 from ragcontract.evaluation.aggregates import Aggregates
-from ragcontract.evaluation.past import PastSeries
 from ragcontract.evaluation.stored import references_of
 from ragcontract.runs.baseline_file import StoredHead
-from ragcontract.statistics.levels import LEVEL_RUNS
 from ragcontract.statistics.max_t import adjust
 from ragcontract.statistics.sign_flips import SignFlips
 from ragcontract.statistics.significance import ChangeTest, Noise, assess, noise, queries_needed
+
+if TYPE_CHECKING:
+    from ragcontract.evaluation.past import PastSeries
 
 NO_HISTORY = "no history is named; name it with --history (in the action, with the input history)"
 Limited = tuple[str, str | None]  # the key of a metric, and the tag of the queries; None for all
@@ -220,7 +222,7 @@ def observe(gate: Gate, evaluation: Evaluation, outcomes: Outcomes | None = None
     return Observed(why=gate.quantity.absent_before) if before is None else _change(gate, now, before)
 
 
-def _of_level(gate: Gate, past: PastSeries | None) -> Observed:
+def _of_level(gate: Gate, past: "PastSeries | None") -> Observed:
     if past is None:
         return Observed(why=NO_HISTORY)
     if past.problem:
@@ -230,8 +232,7 @@ def _of_level(gate: Gate, past: PastSeries | None) -> Observed:
     series = past.series[gate.quantity.key]
     runs, best, now = len(series.known), series.level, series.now
     if best is None:
-        why = f"history has {runs} of the {LEVEL_RUNS} runs that a level needs{past.of}"
-        return Observed(amount=0.0, now=now, skipped=why)
+        return Observed(amount=0.0, now=now, skipped=f"{series.lacking}{past.of}")
     if now is None:
         return Observed(why=f"no query with a value of {gate.quantity.label} is in this run and in all recorded runs")
     level = LevelRuns(

@@ -13,7 +13,7 @@ from ragcontract.contract.resolve import Contract
 from ragcontract.core.metric import Metric
 from ragcontract.evaluation.plan import Plan
 from ragcontract.evaluation.side import Side
-from ragcontract.statistics.levels import level
+from ragcontract.statistics.levels import LEVEL_RUNS, level
 
 
 class PastRun(Struct, frozen=True, kw_only=True):
@@ -62,6 +62,11 @@ class Series(Struct, frozen=True, kw_only=True):
         if best is None:
             return None
         return PastLevel(value=best.value, first=runs[best.start][0].day, last=runs[best.stop - 1][0].day)
+
+    @property
+    def lacking(self) -> str:
+        """Why there is no level, if there is none."""
+        return f"history has {len(self.known)} of the {LEVEL_RUNS} runs that a level needs"
 
 
 class PastSeries(Struct, frozen=True, kw_only=True):

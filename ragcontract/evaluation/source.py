@@ -9,7 +9,7 @@ The baseline is evaluated first, because the documents that it retrieved count a
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -34,13 +34,15 @@ from ragcontract.core.run import SCORED_BY, RunRow, row_type
 from ragcontract.core.safe_text import shorten
 from ragcontract.evaluation.listed import Listed, ListedResults, listed_ids
 from ragcontract.evaluation.observations import Versions
-from ragcontract.evaluation.past import Past
 from ragcontract.evaluation.plan import Plan
 from ragcontract.evaluation.side import Side, evaluate_side
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.paths import existing_files
 from ragcontract.files.problems import Batch, Problem, Problems
 from ragcontract.runs.readers import Reader, RunEvent, open_baseline, open_run
+
+if TYPE_CHECKING:
+    from ragcontract.evaluation.past import Past
 
 ENTRY_PREFIX = "history:"  # before the name of an entry of a history, in place of a path
 Known = dict[str, int]  # the files that have a query, as the bits of a number; by query id
@@ -266,7 +268,7 @@ class Inputs(Struct, frozen=True, kw_only=True):
     plugins: Mapping[str, Plugin] = {}  # objects for the rule ``custom``, by class name
     no_answers: bool = False  # no output has a text of the application or of its documents
     progress: Progress = no_progress
-    past: Past | None = None  # the recorded runs, which limits on levels look at; None without a history
+    past: "Past | None" = None  # the recorded runs, which limits on levels look at; None without a history
 
     @classmethod
     def named(cls, **values: Any) -> "Inputs":
