@@ -26,6 +26,7 @@ SETTINGS: dict[str, Any] = {
     "waivers": [{"query": "q1", "reason": "r", "owner": "o", "expires": "2099-01-01"}],
     "tags": {"eu": {"minimums": {"mrr_at_k": 0.1}}},
     "fail_on": {"mode": "significant", "alpha": 0.01},
+    "history": {"window": 20, "since": "2026-01-01"},
     "per_query": {"fail_on": "new", "must_include": "any", "forbidden_within": 3, "different_documents": ["a", 7]},
     "answers": {
         "normalise": False,

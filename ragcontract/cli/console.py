@@ -45,14 +45,7 @@ def warn(warnings: Sequence[str]) -> None:
 def progress_over(patterns: Sequence[str]) -> Iterator[Progress]:
     """Show a progress bar on a terminal while reading files that have more than ``bounds.PROGRESS`` in total."""
     total = _total_bytes(patterns) if sys.stderr is not None and sys.stderr.isatty() else 0
-    with progress_of(total, least=bounds.PROGRESS) as progress:
-        yield progress
-
-
-@contextmanager
-def progress_of(total: int, *, least: int = 0) -> Iterator[Progress]:
-    """Show a progress bar on a terminal while reading as much as ``total``, if that is more than ``least``."""
-    if total <= least or sys.stderr is None or not sys.stderr.isatty():
+    if total <= bounds.PROGRESS:
         yield no_progress
         return
     with click.progressbar(length=total, label="reading", file=sys.stderr) as bar:

@@ -254,7 +254,16 @@ def config_record(registry: Registry, keys: Sequence[LimitKey], declared: Iterab
         if of_tag or name in ALWAYS:  # two records of one schema need two names
             tagged[name] = made if of_tag == of_section else _section(f"Tag{title}", about, of_tag)
     tag_limits = _extended(TagLimits, {"fail_on": (changes, changes()), **_fields(tagged)})
-    fail_on, history = _with_limits(FailOn, changes), _with_limits(HistoryLimits, of_levels)
+    fail_on, history = [
+        msgspec.defstruct(
+            record.__name__,
+            [(own.name, record.__annotations__[own.name], own.default) for own in msgspec.structs.fields(record)],
+            bases=(limits,),
+            namespace={"__doc__": record.__doc__},
+            **_STRICT,
+        )
+        for record, limits in ((FailOn, changes), (HistoryLimits, of_levels))
+    ]
     names = [name for line in registry.rules for name in line.names]
     waiver = _extended(Waiver, {"rule": (Literal[tuple(names)] | None, None)})
     switches = dict.fromkeys(f"enforce_{line.names[0]}" for line in registry.rules)
@@ -287,14 +296,6 @@ def _section(name: str, about: str, keys: Iterable[LimitKey]) -> type[Struct]:
         about = f"{about}\n\n    {CUTOFFS.format(*ends)}\n    "
     fields = [(key.name, key.type, None) for key in listed]
     return msgspec.defstruct(name, fields, namespace={"__doc__": about}, **_STRICT)
-
-
-def _with_limits(record: type[Struct], limits: type[Struct]) -> type[Struct]:
-    """Return a section with its own keys and those of limits."""
-    listed = [
-        (field.name, record.__annotations__[field.name], field.default) for field in msgspec.structs.fields(record)
-    ]
-    return msgspec.defstruct(record.__name__, listed, bases=(limits,), namespace={"__doc__": record.__doc__}, **_STRICT)
 
 
 def _fields(sections: dict[str, type[Struct]]) -> dict[str, tuple[Any, Any]]:

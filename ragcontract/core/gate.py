@@ -31,7 +31,7 @@ LevelPercentage = Annotated[str, Meta(pattern=_PERCENTAGE_TO_100, title='a perce
 
 Kind = Literal["minimum", "maximum", "drop", "rise", "level_drop", "level_rise"]
 COMPARING: frozenset[Kind] = frozenset({"drop", "rise"})  # the limits on changes from the baseline
-OF_LEVEL: frozenset[Kind] = frozenset({"level_drop", "level_rise"})  # the limits on changes from the level of the past
+OF_LEVEL: frozenset[Kind] = frozenset({"level_drop", "level_rise"})  # those from the best level of recorded runs
 FALLING: frozenset[Kind] = frozenset({"drop", "level_drop"})  # what they limit is a fall
 NOUNS: dict[Kind, str] = {
     "minimum": "minimum",
@@ -102,11 +102,6 @@ class Gate(Struct, frozen=True, kw_only=True):
     @property
     def compares(self) -> bool:
         return self.kind in COMPARING
-
-    @property
-    def of_level(self) -> bool:
-        """Whether it compares the run with the best level of recorded runs."""
-        return self.kind in OF_LEVEL
 
     @property
     def needs_baseline(self) -> bool:

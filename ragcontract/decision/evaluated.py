@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from ragcontract.contract.resolve import Contract
 from ragcontract.core import bounds
+from ragcontract.core.gate import OF_LEVEL
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import NOTHING, pool_of
 from ragcontract.core.rule import Violation
@@ -129,13 +130,13 @@ def evaluate(contract: Contract, inputs: Inputs, now: datetime) -> Evaluation:
         aggregates=aggregate(plan, run, baseline),
         scores_files=plan.scores_files,
         judge=judge,
-        past=_past(contract, plan, run, inputs.past),
+        past=_past(contract, plan, run, inputs.past) if inputs.past else None,
     )
 
 
-def _past(contract: Contract, plan: Plan, run: Side, past: "Past | None") -> "PastSeries | None":
-    keys = list(dict.fromkeys(gate.quantity.key for gate in contract.gates if gate.of_level))
-    return past.series(contract, plan, run, keys) if keys and past else None
+def _past(contract: Contract, plan: Plan, run: Side, past: "Past") -> "PastSeries | None":
+    keys = list(dict.fromkeys(gate.quantity.key for gate in contract.gates if gate.kind in OF_LEVEL))
+    return past.series(contract, plan, run, keys) if keys else None
 
 
 def judged(contract: Contract, inputs: Inputs, now: datetime) -> "tuple[Contract, JudgeFiles | None]":

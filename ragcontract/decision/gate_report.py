@@ -124,10 +124,6 @@ class GateReport(Struct, frozen=True, kw_only=True):
         return self.kind in COMPARING
 
     @property
-    def of_level(self) -> bool:
-        return self.kind in OF_LEVEL
-
-    @property
     def is_of_part(self) -> bool:
         """Whether a limit on a level does not look at all queries of today."""
         return self.level is not UNSET and self.level.queries < self.level.todays
@@ -153,7 +149,7 @@ def found_and_allowed(gate: Gate, report: GateReport, mode: FailMode) -> Sequenc
     """
     label, amount = gate.quantity.label, report.observed
     seen, limit = _written(gate, amount)
-    if gate.of_level:
+    if gate.kind in OF_LEVEL:
         return _beside_level(gate, report), f"allowed {NOUNS[gate.kind]} {limit}"
     if not gate.compares:
         return f"{label} is {seen}", f"{'minimum' if gate.kind == 'minimum' else 'allowed'} {limit}"

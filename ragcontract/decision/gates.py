@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from ragcontract.contract.resolve import Contract, lacking_field
 from ragcontract.contract.warnings import TooFew, too_few_queries
 from ragcontract.core import bounds
-from ragcontract.core.gate import FALLING, FailMode, Gate
+from ragcontract.core.gate import FALLING, OF_LEVEL, FailMode, Gate
 from ragcontract.core.metric import Metric
 from ragcontract.core.numbers import SAME
 from ragcontract.core.safe_text import shorten, visible
@@ -207,7 +207,7 @@ def observe(gate: Gate, evaluation: Evaluation, outcomes: Outcomes | None = None
 
     ``outcomes`` are the pass rates; without them, no rule counts as broken.
     """
-    if gate.of_level:
+    if gate.kind in OF_LEVEL:
         return _of_level(gate, evaluation.past)
     if gate.quantity.of_rules:
         return _of_rules(gate, outcomes or outcomes_of(evaluation.contract, {}))
@@ -316,7 +316,7 @@ def _change(gate: Gate, now: float, before: float) -> Observed:
     unit = "milliseconds" if gate.quantity.unit == "ms" else "points"
     value = "0 ms" if gate.quantity.unit == "ms" else f"{gate.quantity.zero:g}"
     label = gate.quantity.label.removesuffix(" latency")
-    whose = f"the best level of {label}" if gate.of_level else f"the baseline's {label}"
+    whose = f"the best level of {label}" if gate.kind in OF_LEVEL else f"the baseline's {label}"
     return Observed(why=f"{whose} is {value}, so a relative limit cannot be applied; give the limit in {unit}")
 
 
@@ -335,7 +335,9 @@ def report_gate(gate: Gate, seen: Observed, tests: ChangeTests | None = None) ->
         tag=gate.tag,
         tier=UNSET if gate.tier is None else gate.tier,
         metric=gate.quantity.key,
-        kind_in_json=KIND_IN_JSON[gate.quantity.unit, gate.kind, gate.relative and (gate.compares or gate.of_level)],
+        kind_in_json=KIND_IN_JSON[
+            gate.quantity.unit, gate.kind, gate.relative and (gate.compares or gate.kind in OF_LEVEL)
+        ],
         limit=gate.limit,
         observed=amount,
         status="fail" if is_over(gate, amount) else "pass",

@@ -24,7 +24,7 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from ragcontract.core import bounds
-from ragcontract.core.gate import Gate
+from ragcontract.core.gate import OF_LEVEL, Gate
 from ragcontract.core.golden import PLACEHOLDER, GoldenQuery
 from ragcontract.core.ids import EVERYTHING, unpacked
 from ragcontract.core.metric import Metric
@@ -121,7 +121,7 @@ def limits_of(evaluation: Evaluation, reports: Iterable[GateReport]) -> list[Lim
     contract = evaluation.contract
     columns = {metric.key: column for column, metric in enumerate(contract.ranking.metrics)}
     by_id = {report.id: report for report in reports}
-    gates = [gate for gate in contract.gates if gate.quantity.key in columns and not gate.of_level]
+    gates = [gate for gate in contract.gates if gate.quantity.key in columns and gate.kind not in OF_LEVEL]
     totals = _totals(evaluation, {gate.tag for gate in gates})
     limits = [
         _limit(gate, by_id[gate.id], columns[gate.quantity.key], totals[gate.tag, gate.compares], evaluation)

@@ -45,7 +45,7 @@ def render(report: Report) -> Iterator[bytes]:
     listed = [query for query in report.queries if complete or query.violations]
     properties = {key: str(metric.current) for key, metric in report.metrics.items() if metric.current is not None}
     properties |= {"verdict": report.verdict, "k": ",".join(map(str, report.k))}
-    of_history = (*change_notes(report), *notes_of(report.history), *trend_lines(report))
+    of_history = (*change_notes(report), *notes_of(report.history), *(trend_lines(report) if report.history else ()))
     if notes := [say(phrase, visible, visible) for phrase in of_history]:
         properties["history"] = "; ".join(notes)
     if note := scope_note(report):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ragcontract.core import bounds
 from ragcontract.core.finding import phrase_of
-from ragcontract.core.gate import NOUNS, written
+from ragcontract.core.gate import NOUNS, OF_LEVEL, written
 from ragcontract.core.numbers import (
     FEWEST,
     MOST_FOR_TABLES,
@@ -62,13 +62,17 @@ def _digits_beside(gate: GateReport, metric: MetricReport | None) -> int:
 
 def limits_text(gates: Sequence[GateReport], digits: int, metric: MetricReport | None = None) -> str:
     """Return the limits of one mean as text; if some hold and others do not, those that do not are marked."""
+    of_baseline = None if metric is None else whole_of(metric)
     mixed = len({gate.status for gate in gates}) > 1
     texts = []
     for gate in gates:
         mark = MARKS.get(gate.status, "") if mixed else ""
         if gate.status in NOT_HELD and gate.unit == "points" and _digits_beside(gate, metric) > digits:
             mark = f" (just {'under' if gate.kind == 'minimum' else 'over'})"
-        texts.append(limit_text(gate, _whole(gate, metric), digits) + mark)
+        whole = of_baseline
+        if metric is not None and gate.kind in OF_LEVEL:
+            whole = abs((gate.before or 0.0) - metric.scale.zero)
+        texts.append(limit_text(gate, whole, digits) + mark)
     return ", ".join(texts)
 
 
@@ -80,16 +84,9 @@ def limit_text(gate: GateReport, whole: float | None, digits: int) -> str:
     limit = written(gate.limit, gate.unit, relative=gate.relative)
     if gate.unit == "points" and gate.relative:
         limit += f" ({fixed(gate.limit * (whole or 0.0), digits)})"
-    if gate.compares or gate.of_level:
+    if gate.compares or gate.kind in OF_LEVEL:
         return f"allowed {NOUNS[gate.kind]} {limit}"
     return f"{'allowed' if gate.unit == 'ms' else gate.kind} {limit}"
-
-
-def _whole(gate: GateReport, metric: MetricReport | None) -> float | None:
-    """Return the value of 100 % in a limit."""
-    if metric is None:
-        return None
-    return abs((gate.before or 0.0) - metric.scale.zero) if gate.of_level else whole_of(metric)
 
 
 def whole_of(metric: MetricReport) -> float | None:

@@ -8,7 +8,7 @@ from datetime import datetime
 from math import inf
 
 from ragcontract.core import bounds
-from ragcontract.core.gate import written
+from ragcontract.core.gate import OF_LEVEL, written
 from ragcontract.core.numbers import SAME, count, digits_for, fixed, more, percent
 from ragcontract.core.phrase import Name, Phrase, joined, listed
 from ragcontract.core.run import SourceFile
@@ -282,7 +282,7 @@ def _limit(item: ChangedItem, gate: GateReport | None) -> Iterator[str | Name]:
     if gate is None:
         yield Name(item.id)
     else:
-        allowed = "allowed " if gate.compares or gate.of_level or gate.unit == "ms" else ""
+        allowed = "allowed " if gate.compares or gate.kind in OF_LEVEL or gate.unit == "ms" else ""
         yield f"{allowed}{clipped(limited_by(gate), bounds.NAME)}"
         if gate.of is not None:
             yield " of "

@@ -147,7 +147,14 @@ def check(report: Report, file: str = "") -> list[Block]:
     table = Bars(table_rows(report), report.inputs.baseline is not None)
     return [
         *broken_lists(report, file),
-        Group([Items([*mistakes, *drift(report)]), table, Items(trends(report)), *map(Note, metric_notes(report))]),
+        Group(
+            [
+                Items([*mistakes, *drift(report)]),
+                table,
+                Items(trends(report) if report.history else []),
+                *map(Note, metric_notes(report)),
+            ]
+        ),
         *reasons(report, FORM),
         *tiers(report, FORM),
         *modes(report, FORM),

@@ -19,6 +19,7 @@ from tests.recipes.test_pages import INPUTS, schema_of, snippets
 from tests.runner import ROOT
 
 GUIDE = (ROOT / "docs" / "guides" / "history.md").read_text()
+TO_THE_COMMIT = (ROOT / "docs" / "guides" / "find-the-commit.md").read_text()
 EXAMPLES = ROOT / "examples"
 WORKFLOW = yaml.safe_load((EXAMPLES / "history-workflow.yml").read_text())
 CHECK, RECORD = WORKFLOW["jobs"]["rag-contract"], WORKFLOW["jobs"]["record"]
@@ -111,9 +112,9 @@ def commit(message: str) -> str:
     return git("rev-parse", "HEAD")
 
 
-def block(start: str, language: str = "sh") -> str:
-    """Return the only block of the guide that has this text."""
-    [text] = [text for text in snippets(GUIDE, language) if start in text]
+def block(start: str, language: str = "sh", guide: str = GUIDE) -> str:
+    """Return the only block of a guide that has this text."""
+    [text] = [text for text in snippets(guide, language) if start in text]
     return text
 
 
@@ -133,32 +134,35 @@ def recorded(environ: dict[str, str], second: str = "doc2") -> str:
 
 
 def test_what_the_guide_says_of_a_query_is_what_is_printed(environ: dict[str, str]) -> None:
-    held = recorded(environ)
     broke = recorded(environ, second="doc9")
-    printed = shell(block("show --query").replace("phi-allowed", "q2"), environ)
-    shown = block("hipaa_baa missing", "text")
+    held = recorded(environ)
+    printed = shell(block("show --query", guide=TO_THE_COMMIT).replace("idle-timeout", "q2"), environ)
+    shown = block("idle-timeout holds", "text", TO_THE_COMMIT)
     rows = [re.split(r"  +", line.strip()) for line in printed.out.splitlines()]
     assert [row[1:] for row in rows[:3]] == [
         ["commit", "status", "ranks"],
-        [broke[:7], "broken", "doc2 missing"],
         [held[:7], "pass", "doc2 1"],
+        [broke[:7], "broken", "doc2 missing"],
     ]
     assert rows[0] == re.split(r"  +", shown.splitlines()[0])
-    sentence = r"{} is broken since {} \([\d-]+\); it last held at {} \([\d-]+\)\."
-    assert re.fullmatch(sentence.format("q2", broke[:7], held[:7]), printed.out.splitlines()[-1])
-    assert re.fullmatch(sentence.format("phi-allowed", "95ad799", "8e5eded"), shown.splitlines()[-1])
+    sentence = r"{} holds since {} \([\d-]+\); it was last broken at {} \([\d-]+\)\."
+    assert re.fullmatch(sentence.format("q2", held[:7], broke[:7]), printed.out.splitlines()[-1])
+    assert re.fullmatch(sentence.format("idle-timeout", "8361ca8", "cef4350"), shown.splitlines()[-1])
 
 
 def test_what_the_guide_quotes_of_a_report_is_what_a_report_says(environ: dict[str, str]) -> None:
     held = recorded(environ)
     broke = recorded(environ, second="doc9")
     recorded(environ, second="doc9")
-    compared, since = re.findall(r"^> (.*)$", GUIDE, re.MULTILINE)
+    [compared] = re.findall(r"^> (.*)$", GUIDE, re.MULTILINE)
+    trend, since = re.findall(r"^> (.*)$", TO_THE_COMMIT, re.MULTILINE)
     assert compared == (
         "Compared with `main@abc1234`, 2 days old; 3 newer commits of `main` were not recorded or did not pass"
     )
     assert since == "`phi-allowed` (broken since `95ad799` on `main`)"
     report = Path("report.md").read_text()
+    line = r"MRR@5 on `main`, last \d+ runs: [▁-█]+ \d\.\d+ → \d\.\d+; this run \d\.\d+"
+    assert re.fullmatch(line + r", the lowest since [\d-]+", trend)
     after = "recorded today; 1 newer commit of `main` was not recorded or did not pass"
     assert f"Compared with `main@{held[:7]}`, {after}" in report
     assert f"`q2` (broken since `{broke[:7]}` on `main`)" in report

@@ -14,7 +14,7 @@ from markupsafe import escape
 from msgspec import Struct
 
 from ragcontract.core import bounds
-from ragcontract.core.gate import FALLING
+from ragcontract.core.gate import FALLING, OF_LEVEL
 from ragcontract.core.metric import Scale
 from ragcontract.core.numbers import as_written, count, fixed, more, percent, signed
 from ragcontract.core.phrase import Name, Phrase, render
@@ -183,9 +183,9 @@ def _marks(gates: Sequence[GateReport], metric: MetricReport) -> Iterable[str]:
 
 def _worst_allowed(gate: GateReport, metric: MetricReport) -> float | None:
     """Return the worst value that a limit allows; None if that depends on a baseline value and there is none."""
-    if not (gate.compares or gate.of_level):
+    if not (gate.compares or gate.kind in OF_LEVEL):
         return gate.limit
-    before = gate.before if gate.of_level else metric.baseline
+    before = gate.before if gate.kind in OF_LEVEL else metric.baseline
     whole = None if before is None else abs(before - metric.scale.zero)
     if before is None or whole is None:
         return None

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from msgspec import UNSET, UnsetType
 
 from ragcontract.core import bounds
+from ragcontract.core.gate import OF_LEVEL
 from ragcontract.core.golden import FEWEST_LABELLED
 from ragcontract.core.numbers import as_written, count, fixed, more, signed
 from ragcontract.core.phrase import Name, joined
@@ -51,17 +52,18 @@ def metrics(report: Report, form: Form, max_tags: int, *, folds: bool = True, tr
         yield from [Fold(title, [Bars(further, compared)])] if further else []
         return
     yield Note(more(len(of_tags), max_tags, "limited mean", "… and {} of tags, in `report.json`."))
-    yield from map(Note, trends(report) if trend else [])
+    yield from map(Note, trends(report) if trend and report.history else [])
     yield from map(Note, metric_notes(report))
     yield from folded if folds else []
 
 
 def metric_notes(report: Report) -> list[Text]:
     """Return the notes below the metrics: limits on levels that do not hold, what is compared, and on the run."""
-    of_levels = [gate.message for gate in report.gates if gate.of_level and (gate.status != "pass" or gate.is_of_part)]
+    of_levels = [gate for gate in report.gates if gate.kind in OF_LEVEL]
+    worth_saying = [gate.message for gate in of_levels if gate.status != "pass" or gate.is_of_part]
     facts = [Text(note, "fact") for note in (shared_note(report), repeats_note(report)) if note]
     return [
-        *(Text(note, "line") for note in of_levels[: bounds.NAMES]),
+        *(Text(note, "line") for note in worth_saying[: bounds.NAMES]),
         *facts,
         *(Text(note, "line") for note in report.run_notes if note),
     ]
