@@ -311,5 +311,5 @@ def test_a_history_in_a_folder_belongs_to_the_owner_of_the_workspace(runner: InC
     result = push().run(runner, {"history": "history", "name": "docs"})
     assert result.exit_code == 0, result.log
     files = [path for path in (runner.workspace / "history").rglob("*") if path.is_file()]
-    assert len(files) == 3
+    assert len(files) == 5  # with the badge
     assert {path.stat().st_uid for path in (runner.workspace / "history", *files)} == {1001}
