@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
+    from tests.browser import Browser
     from tests.github.standin import GitHub
 
 # No test asserts a time, hypothesis' own limits on an example included: a busy machine is no defect.
@@ -51,3 +52,26 @@ def github() -> Iterator[GitHub]:
 
     with GitHub() as standin:
         yield standin
+
+
+@pytest.fixture(scope="module")
+def browser_of_module() -> Iterator[Browser]:
+    """Return a browser for all tests of a module."""
+    from tests.browser import Browser
+    from tests.needs import require
+
+    require("chromium")
+    browser = Browser()
+    yield browser
+    browser.close()
+
+
+@pytest.fixture
+def browser(browser_of_module: Browser) -> Iterator[Browser]:
+    """Return the module's browser as it is at first; nothing may be asked for from another host."""
+    browser_of_module.resize(1200, 900)
+    browser_of_module.media()
+    browser_of_module.scripts(on=True)
+    yield browser_of_module
+    assert browser_of_module.complaints == []
+    assert all(url.startswith(("file:", "about:", "data:")) for url in browser_of_module.requests)

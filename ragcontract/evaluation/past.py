@@ -27,7 +27,12 @@ class PastRun(Struct, frozen=True, kw_only=True):
     @property
     def day(self) -> date:
         """The day of the check, UTC."""
-        return datetime.fromisoformat(self.created_at).astimezone(UTC).date()
+        return day_of(self.created_at)
+
+
+def day_of(created_at: str) -> date:
+    """Return the day of a time, UTC."""
+    return datetime.fromisoformat(created_at).astimezone(UTC).date()
 
 
 class PastLevel(Struct, frozen=True, kw_only=True):
@@ -91,11 +96,14 @@ class Past(Protocol):
         """Return the metrics with these ``keys`` in the recorded runs that count under the section history."""
 
 
-class _NotAsked:
-    """Stands for the past where no history can be named. Limits on levels are skipped, and say so."""
+class WithoutRuns(Struct, frozen=True, kw_only=True):
+    """Stands for the past where no recorded run can be looked at."""
+
+    why: PastSeries
 
     def series(self, contract: Contract, plan: Plan, run: Side, keys: Sequence[str]) -> PastSeries:  # noqa: ARG002 (the seam's)
-        return PastSeries(skipped="limits on levels are only checked by `check` with a history")
+        return self.why
 
 
-NOT_ASKED: Past = _NotAsked()
+# Where no history can be named, limits on levels are skipped, and say so.
+NOT_ASKED = WithoutRuns(why=PastSeries(skipped="limits on levels are only checked by `check` with a history"))

@@ -21,6 +21,7 @@ from ragcontract.core.metric import Direction, Scale
 from ragcontract.core.run import Latency
 from ragcontract.core.safe_text import shorten
 from ragcontract.decision.gate_report import Status
+from ragcontract.evaluation.past import day_of
 from ragcontract.files.json_lines import UNDECODABLE
 from ragcontract.files.json_text import check_nesting
 from ragcontract.report.history_report import COMMIT_DIGITS, RunMean
@@ -177,7 +178,7 @@ class Entry(Struct, frozen=True, kw_only=True, dict=True):
     @property
     def day(self) -> date:
         """The day of the check, UTC."""
-        return datetime.fromisoformat(self.created_at).astimezone(UTC).date()
+        return day_of(self.created_at)
 
     @cached_property
     def broken_ids(self) -> frozenset[str]:

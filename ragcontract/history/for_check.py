@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.numbers import count, more
-from ragcontract.evaluation.past import Past, PastSeries
+from ragcontract.evaluation.past import Past, PastSeries, WithoutRuns
 from ragcontract.evaluation.source import ENTRY_PREFIX, Inputs, Local, entry_ref
 from ragcontract.history.choose_baseline import LAST, LAST_PASS, Chosen, NoEntryFitsError, choose
 from ragcontract.history.ci_environment import check_context
@@ -19,7 +19,7 @@ from ragcontract.history.contract_entries import ContractEntries, contract_in_me
 from ragcontract.history.entry import NO_COMMIT, Entry
 from ragcontract.history.interface import Store
 from ragcontract.history.open_store import NotReachableError, open_store
-from ragcontract.history.series import Limited, PastOfCheck, Unreadable, at_once
+from ragcontract.history.series import Limited, PastOfCheck, at_once
 from ragcontract.history.trend import comparable, past_metrics, recorded_metrics
 from ragcontract.pipeline import Outcome
 from ragcontract.report.headline import summary_of
@@ -48,7 +48,7 @@ class HistoryFacts(Struct, frozen=True, kw_only=True):
 
     def with_baseline(self, inputs: Inputs) -> Inputs:
         """Return the inputs with the chosen entry as the baseline, and the recorded runs for limits on levels."""
-        past: Past = Unreadable(problem=self.problem)
+        past: Past = WithoutRuns(why=PastSeries(problem=self.problem))
         if self.entries and self.context:
             past = PastOfCheck(entries=self.entries, branch=self.branch, context=self.context, limited=self.limited)
         inputs = replace(inputs, past=past)

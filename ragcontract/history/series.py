@@ -223,8 +223,8 @@ class Rescoring:
             column = run.queries.values.get(key) if run.queries else None
             if column is not None:
                 return means[id(column)]
-            recorded = run.means.get(key) if run.is_todays and is_whole and run.queries is None else None
-            return None if recorded is None or isnan(_on(metric.scale, recorded)) else recorded
+            stored = run.means.get(key) if run.is_todays and is_whole and run.queries is None else None
+            return None if stored is None or isnan(_on(metric.scale, stored)) else stored
 
         of_today = now.values.get(key) if now else None
         return Series(
@@ -302,16 +302,6 @@ class PastOfCheck(Struct, frozen=True, kw_only=True):
         """Return whether a run counts, as far as its commit does not decide it."""
         is_before = entry.id < self.until and not entry.is_of_run(self.context.run_id)
         return is_before and entry.source.branch == self.branch and not entry.source.dirty
-
-
-class Unreadable(Struct, frozen=True, kw_only=True):
-    """A history that cannot be read."""
-
-    problem: str  # why
-
-    def series(self, contract: Contract, plan: Plan, run: Side, keys: Sequence[str]) -> PastSeries:  # noqa: ARG002
-        """See :class:`~ragcontract.evaluation.past.Past`."""
-        return PastSeries(problem=self.problem)
 
 
 def _on(scale: Scale, value: float) -> float:

@@ -1,4 +1,4 @@
-"""What a history says of a check: its baseline there, and since when queries are broken. The record and its sentences.
+"""The record of what a history says of a check, and its sentences: the baseline, broken queries, and the trend.
 
 In the sentences, branch and commit are names, which each format escapes. They are cut here, because every broken query
 repeats them.
@@ -88,7 +88,7 @@ PASSED_OVER = {"last-pass": "not recorded or did not pass", "last": "not recorde
 
 
 def time_and_commit(entry_id: str) -> tuple[str, str]:
-    """Return the time (UTC) and the commit in the id of an entry; the text itself and no commit if it is no such id."""
+    """Return the time (UTC) and the commit in the id of an entry; of another text, the text and no commit."""
     match = _ENTRY_ID.match(entry_id)
     if match is None:
         return clipped(entry_id, bounds.HTML_NAME), ""

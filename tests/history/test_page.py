@@ -12,7 +12,6 @@ from tests.browser import Browser
 from tests.builders import golden, write_jsonl
 from tests.history.entries import RUN
 from tests.history.trends import URL, commit_of, contract, ids_of, results_at, run_at, runs_of, stored
-from tests.needs import require
 from tests.process import Ended, rag_contract
 from tests.report.html.parsed import HOSTILE, Parsed
 
@@ -28,21 +27,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.fixture(scope="module")
-def shared() -> Iterator[Browser]:
-    require("chromium")
-    browser = Browser()
-    yield browser
-    browser.close()
-
-
 @pytest.fixture
-def browser(shared: Browser) -> Iterator[Browser]:
-    shared.media()
-    shared.scripts(on=True)
-    yield shared
-    assert shared.complaints == []
-    assert all(url.startswith(("file:", "about:")) for url in shared.requests)
+def browser(browser: Browser) -> Iterator[Browser]:
+    """Return the browser; unlike a report, the page has no data of its own to load either."""
+    yield browser
+    assert all(url.startswith(("file:", "about:")) for url in browser.requests)
 
 
 def page_of(entries: Iterable[NewEntry], *options: str) -> Parsed:

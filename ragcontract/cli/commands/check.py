@@ -113,11 +113,11 @@ def command(
     text = terminal.verdict_text(report) if quiet else terminal.check_text(report, files[0] if files else "")
     say(text, err=any(goes_to_stdout(out) for _, _, out in wanted))
     if opens:
-        open_page(Path(reports["report_html"]))
+        _open(Path(reports["report_html"]))
     return ExitCode.PASS if report.verdict == "pass" else ExitCode.BROKEN
 
 
-def open_page(page: Path) -> None:
+def _open(page: Path) -> None:
     """Open a page in a browser, or warn that none can be opened."""
     import webbrowser  # which few checks need
 

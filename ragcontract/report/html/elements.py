@@ -14,7 +14,7 @@ from markupsafe import escape
 from msgspec import Struct
 
 from ragcontract.core import bounds
-from ragcontract.core.gate import FALLING, OF_LEVEL
+from ragcontract.core.gate import FALLING, OF_LEVEL, allowed_change
 from ragcontract.core.metric import Scale
 from ragcontract.core.numbers import as_written, count, fixed, more, percent, signed
 from ragcontract.core.phrase import Name, Phrase, render
@@ -186,10 +186,9 @@ def _worst_allowed(gate: GateReport, metric: MetricReport) -> float | None:
     if not (gate.compares or gate.kind in OF_LEVEL):
         return gate.limit
     before = gate.before if gate.kind in OF_LEVEL else metric.baseline
-    whole = None if before is None else abs(before - metric.scale.zero)
-    if before is None or whole is None:
+    if before is None:
         return None
-    allowed = gate.limit * whole if gate.relative else gate.limit
+    allowed = allowed_change(gate.limit, before, metric.scale, relative=gate.relative)
     return before - allowed if gate.kind in FALLING else before + allowed
 
 
