@@ -25,6 +25,10 @@ NEEDS: Mapping[str, Need] = {
     "docker": Need(("docker",), "the image is tested with a Docker engine, and none answers `docker info`", ("info",)),
     "java": Need(("java",), "runs on a cluster are tested with Spark: install Java 17 or later"),
     "jq": Need(("jq",), "the release workflow is tested with jq: install it"),
+    "postgres": Need(
+        ("initdb", "/usr/lib/postgresql/17/bin/initdb", "/usr/lib/postgresql/15/bin/initdb"),
+        "the service is tested with Postgres: install Debian's postgresql",
+    ),
     "npm": Need(
         ("npm",), "the stand-in holds requests against GitHub's own description, which npm brings: install npm"
     ),

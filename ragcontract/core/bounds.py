@@ -341,3 +341,9 @@ PAGE_SEARCHED = 500  # runs; those that are searched for change points one by on
 PAGE_ROWS = 200  # runs; the table on the page of a history; the others are counted
 PAGE_FAILED = 50  # queries; those on the page of a history that failed most often; left out
 PAGE_QUERIES = 20  # queries; those of a change point on the page of a history; the others are counted
+
+# The team service
+INDEXED_TEXT = 500  # bytes; a query's id in an index of the service; its digest is there in its place
+SERVICE_READERS = 16  # connections; those that read the service's database at once; the next one waits
+SERVICE_DATABASE_WAIT = 5  # s; the service's wait for its database; 503
+SERVICE_WRITES_WAITING = 64  # writes; those that wait for the thread that writes to SQLite; 503

@@ -1,0 +1,175 @@
+"""The database of the service: SQLite in a file, or Postgres. Reads run side by side; SQLite writes in one thread.
+
+SQLite allows one writer at a time. Writers that wait for each other inside SQLite poll, and may wait forever; in one
+thread, each has its turn. Postgres needs no such thread: a write there is a transaction of its own.
+"""
+
+import queue
+import re
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from msgspec import Struct
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError
+
+from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
+
+T = TypeVar("T")
+Job = Callable[[Connection], T]
+SQLITE, POSTGRES = "sqlite", "postgresql"
+DRIVERS = {"sqlite": "sqlite+pysqlite", "postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}
+
+
+class BusyError(Exception):
+    """Too many writes wait, or the database does not answer; the same may succeed later."""
+
+
+def database_url(name: str) -> URL:
+    """Return the address of a database that a user named: an address, or the path of a file for SQLite.
+
+    Raises :class:`InputError` if it is none.
+    """
+    if "://" not in name:
+        if not name or "\0" in name:
+            raise InputError(["--db: expected the path of a file, or an address such as postgresql://host/name"])
+        return URL.create(DRIVERS[SQLITE], database=name)
+    try:
+        url = make_url(name)
+    except (ArgumentError, ValueError):
+        url = None
+    if url is None or url.drivername.partition("+")[0] not in DRIVERS or not url.database:
+        shown = re.sub("//[^/]*@", "//", name).partition("?")[0]
+        raise InputError([f"--db {shown}: expected sqlite:///FILE or postgresql://USER@HOST/NAME"])
+    return url.set(drivername=DRIVERS[url.drivername.partition("+")[0]])
+
+
+class Database:
+    """Reads and writes. ``close`` ends the writer after the writes that wait."""
+
+    def __init__(self, url: URL, *, readers: int = bounds.SERVICE_READERS) -> None:
+        self.url = url
+        self.is_sqlite = url.get_backend_name() == SQLITE
+        self.engine = _engine(url, readers)
+        self._writer = _Writer(self.engine) if self.is_sqlite else None
+
+    @property
+    def file(self) -> Path | None:
+        """The file of an SQLite database."""
+        return Path(str(self.url.database)) if self.is_sqlite else None
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """Open a transaction that sees one state of the database, and writes nothing."""
+        with self.engine.connect() as connection:
+            yield connection
+            connection.rollback()
+
+    def write(self, job: "Job[T]") -> T:
+        """Run a job in a transaction, commit it and return its result; what the job raises undoes all.
+
+        Raises :class:`BusyError` if too many jobs wait.
+        """
+        if self._writer:
+            return self._writer.run(job)
+        with self.engine.begin() as connection:
+            return job(connection)
+
+    @property
+    def waiting(self) -> int:
+        """How many writes wait."""
+        return self._writer.waiting if self._writer else 0
+
+    def close(self) -> None:
+        if self._writer:
+            self._writer.close()
+        self.engine.dispose()
+
+
+class _Writer:
+    """The thread that writes to SQLite: it starts with the first job."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine.execution_options(sqlite_begin="BEGIN IMMEDIATE")
+        self._jobs: queue.Queue[tuple[Job[Any], Future[Any]] | None] = queue.Queue(bounds.SERVICE_WRITES_WAITING)
+        self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
+
+    @property
+    def waiting(self) -> int:
+        return self._jobs.qsize()
+
+    def run(self, job: "Job[T]") -> T:
+        with self._starting:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
+                self._thread.start()
+        done: Future[T] = Future()
+        try:
+            self._jobs.put_nowait((job, done))
+        except queue.Full:
+            raise BusyError("too many writes wait") from None
+        return done.result()
+
+    def _run(self) -> None:
+        while item := self._jobs.get():
+            job, done = item
+            try:
+                with self._engine.begin() as connection:
+                    result = job(connection)
+            except BaseException as error:  # noqa: BLE001 (the caller raises it)
+                done.set_exception(error)
+            else:
+                done.set_result(result)
+
+    def close(self) -> None:
+        with self._starting:
+            thread, self._thread = self._thread, None
+        if thread:
+            self._jobs.put(None)
+            thread.join()
+
+
+def _engine(url: URL, readers: int) -> Engine:
+    if url.get_backend_name() != SQLITE:
+        return create_engine(
+            url,
+            pool_size=readers,
+            max_overflow=0,
+            pool_timeout=bounds.SERVICE_DATABASE_WAIT,
+            pool_pre_ping=True,
+            connect_args={"connect_timeout": bounds.SERVICE_DATABASE_WAIT, "options": "-c timezone=UTC"},
+        )
+    engine = create_engine(
+        url,
+        pool_size=readers,
+        max_overflow=1,  # the writer
+        pool_timeout=bounds.SERVICE_DATABASE_WAIT,
+        connect_args={"check_same_thread": False, "timeout": bounds.SERVICE_DATABASE_WAIT},
+    )
+    event.listen(engine, "connect", _prepare)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _prepare(connection: sqlite3.Connection, _record: object) -> None:
+    connection.isolation_level = None  # Python's own transactions would begin late, and never for reading
+    for setting in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "trusted_schema=OFF"):
+        connection.execute(f"PRAGMA {setting}")
+
+
+def _begin(connection: Connection) -> None:
+    connection.exec_driver_sql(connection.get_execution_options().get("sqlite_begin", "BEGIN"))
+
+
+class Page(Struct, frozen=True, kw_only=True):
+    """A part of a list, and where the next part begins: None at the end."""
+
+    items: list[Any]
+    next: str | None = None

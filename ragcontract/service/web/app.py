@@ -1,0 +1,46 @@
+"""Puts the service together: its routes, and what stands before all of them."""
+
+from collections.abc import Sequence
+
+from litestar import Litestar, Router
+from litestar.datastructures import State
+from litestar.di import Provide
+from litestar.openapi import OpenAPIConfig
+from litestar.openapi.plugins import JsonRenderPlugin
+from litestar.types import ControllerRouterHandler
+from msgspec import Struct
+
+from ragcontract.core.version import __version__
+from ragcontract.service.database import Database
+from ragcontract.service.web import health, problems
+from ragcontract.service.web.authentication import Authentication, guard, principal_of
+
+API = "/api/v1"
+ROUTES: Sequence[ControllerRouterHandler] = ()
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """What the operator chose."""
+
+    allowed_hosts: Sequence[str] = ("localhost", "127.0.0.1", "[::1]")
+
+
+def application(database: Database, settings: Settings) -> Litestar:
+    """Return the service as an ASGI application."""
+    return Litestar(
+        route_handlers=[Router(path=API, route_handlers=[*ROUTES]), *health.ROUTES],
+        dependencies={
+            "database": Provide(lambda: database, sync_to_thread=False),
+            "settings": Provide(lambda: settings, sync_to_thread=False),
+            "principal": Provide(principal_of, sync_to_thread=False),
+        },
+        middleware=[Authentication],
+        guards=[guard],
+        exception_handlers=problems.HANDLERS,
+        openapi_config=OpenAPIConfig(
+            title="rag-contract", version=__version__, path=f"{API}/openapi", render_plugins=[JsonRenderPlugin()]
+        ),
+        state=State({"database": database, "settings": settings}),
+        logging_config=None,
+        debug=False,
+    )

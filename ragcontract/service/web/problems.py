@@ -1,0 +1,108 @@
+"""Answers to requests that fail, as problems of RFC 9457."""
+
+import logging
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+from litestar import MediaType, Request, Response
+from litestar.exceptions import HTTPException, ValidationException
+from msgspec import Struct
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
+from ragcontract.core.safe_text import encodable, shorten
+from ragcontract.history.interface import ConflictError
+from ragcontract.service.database import BusyError
+
+MEDIA_TYPE = "application/problem+json"
+UNPROCESSABLE, CONFLICT, UNAVAILABLE = 422, 409, 503
+log = logging.getLogger(__name__)
+
+
+class Problem(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Why a request failed."""
+
+    title: str
+    status: int
+    detail: str = ""
+    problems: list[str] = []
+
+
+class ProblemError(Exception):
+    """A request that cannot be answered as it is."""
+
+    def __init__(
+        self, status: int, detail: str = "", problems: Sequence[str] = (), *, retry_after: int | None = None
+    ) -> None:
+        super().__init__(detail or HTTPStatus(status).phrase)
+        self.status, self.detail, self.problems = status, detail, problems
+        self.retry_after = retry_after
+
+
+def answer(error: ProblemError) -> "Response[bytes]":
+    """Return the answer for a failed request."""
+    problem = Problem(
+        title=HTTPStatus(error.status).phrase,
+        status=error.status,
+        detail=shorten(encodable(error.detail), bounds.MESSAGE),
+        problems=[shorten(encodable(text), bounds.MESSAGE) for text in error.problems[: bounds.PROBLEMS]],
+    )
+    headers = {} if error.retry_after is None else {"Retry-After": f"{error.retry_after}"}
+    if error.status == HTTPStatus.UNAUTHORIZED:
+        headers["WWW-Authenticate"] = "Bearer"
+    return Response(msgspec.json.encode(problem), status_code=error.status, media_type=MEDIA_TYPE, headers=headers)
+
+
+def _of_ours(_request: "Request[Any, Any, Any]", error: ProblemError) -> "Response[bytes]":
+    return answer(error)
+
+
+def _conflict(_request: "Request[Any, Any, Any]", error: ConflictError) -> "Response[bytes]":
+    return answer(ProblemError(CONFLICT, str(error), error.problems))
+
+
+def _bad_input(_request: "Request[Any, Any, Any]", error: InputError) -> "Response[bytes]":
+    return answer(ProblemError(UNPROCESSABLE, error.problems[0] if error.problems else "", error.problems))
+
+
+def _busy(_request: "Request[Any, Any, Any]", error: Exception) -> "Response[bytes]":
+    log.warning("not answered: %s", error)
+    return answer(ProblemError(UNAVAILABLE, "the database is busy, or does not answer", retry_after=1))
+
+
+def _of_database(request: "Request[Any, Any, Any]", error: DBAPIError) -> "Response[bytes]":
+    unreachable = error.connection_invalidated or type(error).__name__ == "OperationalError"
+    return _busy(request, error) if unreachable else _bug(request, error)
+
+
+def _invalid(_request: "Request[Any, Any, Any]", error: ValidationException) -> "Response[bytes]":
+    extra = error.extra if isinstance(error.extra, list) else []
+    problems = [f"{each.get('key', 'body')}: {each.get('message', '')}" for each in extra if isinstance(each, dict)]
+    return answer(ProblemError(UNPROCESSABLE, "the request is not valid", problems or [error.detail]))
+
+
+def _of_framework(_request: "Request[Any, Any, Any]", error: HTTPException) -> "Response[bytes]":
+    return answer(ProblemError(error.status_code, error.detail))
+
+
+def _bug(_request: "Request[Any, Any, Any]", error: Exception) -> "Response[bytes]":
+    log.error("a request failed", exc_info=error)
+    return answer(ProblemError(HTTPStatus.INTERNAL_SERVER_ERROR, "a fault of the service, which its log describes"))
+
+
+HANDLERS: dict[type[Exception] | int, Any] = {
+    ProblemError: _of_ours,
+    ConflictError: _conflict,
+    InputError: _bad_input,
+    BusyError: _busy,
+    PoolTimeoutError: _busy,
+    DBAPIError: _of_database,
+    ValidationException: _invalid,
+    HTTPException: _of_framework,
+    Exception: _bug,
+}
+JSON = MediaType.JSON

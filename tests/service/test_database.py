@@ -1,0 +1,14 @@
+"""A database of the service: what it keeps, and what it says if it cannot."""
+
+from ragcontract.service.database import Database
+from ragcontract.service.tables import projects
+
+
+def test_what_was_written_is_read(database: Database) -> None:
+    row = {"slug": "docs", "name": "docs", "secret": "s", "created_at": 1}
+    number = database.write(lambda connection: connection.execute(projects.insert().values(row)).inserted_primary_key)
+    assert number == (1,)
+    with database.read() as connection:
+        assert [dict(each._mapping) | row for each in connection.execute(projects.select())] == [
+            {"id": 1, "repository": None, "branch": None} | row
+        ]
