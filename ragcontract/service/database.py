@@ -4,6 +4,7 @@ SQLite allows one writer at a time. Writers that wait for each other inside SQLi
 thread, each has its turn. Postgres needs no such thread: a write there is a transaction of its own.
 """
 
+import hashlib
 import queue
 import re
 import sqlite3
@@ -20,6 +21,7 @@ from sqlalchemy.exc import ArgumentError
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
+from ragcontract.core.safe_text import encodable
 
 T = TypeVar("T")
 Job = Callable[[Connection], T]
@@ -173,3 +175,15 @@ class Page(Struct, frozen=True, kw_only=True):
 
     items: list[Any]
     next: str | None = None
+
+
+def storable(text: str) -> str:
+    """Return a text without NUL characters and lone surrogates, which become replacement characters."""
+    return encodable(text).replace("\0", "\ufffd")
+
+
+def index_key(text: str) -> str:
+    """Return what stands for a text in an index: itself, or the digest of a long one."""
+    stored = storable(text)
+    encoded = stored.encode()
+    return stored if len(encoded) <= bounds.INDEXED_TEXT else f"sha256:{hashlib.sha256(encoded).hexdigest()}"

@@ -139,7 +139,7 @@ broken = Table(
     "broken",
     metadata,
     _project(primary_key=True),
-    Column("query_id", Text, primary_key=True),  # long ones are digests: see ragcontract.service.texts
+    Column("query_id", Text, primary_key=True),  # long ones are digests: see ragcontract.service.database
     _run(primary_key=True),
     _text("rules"),  # JSON: a list of the names of the rules
     Index("broken_of_run", "run_id"),

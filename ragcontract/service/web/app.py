@@ -12,8 +12,9 @@ from msgspec import Struct
 
 from ragcontract.core.version import __version__
 from ragcontract.service.database import Database
-from ragcontract.service.web import health, problems
+from ragcontract.service.web import health
 from ragcontract.service.web.authentication import Authentication, guard, principal_of
+from ragcontract.service.web.problem_details import HANDLERS
 
 API = "/api/v1"
 ROUTES: Sequence[ControllerRouterHandler] = ()
@@ -36,7 +37,7 @@ def application(database: Database, settings: Settings) -> Litestar:
         },
         middleware=[Authentication],
         guards=[guard],
-        exception_handlers=problems.HANDLERS,
+        exception_handlers=HANDLERS,
         openapi_config=OpenAPIConfig(
             title="rag-contract", version=__version__, path=f"{API}/openapi", render_plugins=[JsonRenderPlugin()]
         ),

@@ -11,7 +11,7 @@ from litestar.middleware import AbstractAuthenticationMiddleware, Authentication
 from ragcontract.service.access import OPEN, Access, Principal
 from ragcontract.service.accounts import principal_of_key
 from ragcontract.service.database import Database
-from ragcontract.service.web.problems import ProblemError
+from ragcontract.service.web.problem_details import ProblemError
 
 BEARER = "bearer "
 
