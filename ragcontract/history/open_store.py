@@ -16,7 +16,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.lines import Line
 from ragcontract.files.git import git
-from ragcontract.github.context import Context, GitHubError, Token
+from ragcontract.github.context import SERVICE_KEY, Context, GitHubError, Token
 from ragcontract.github.pull_request import connect
 from ragcontract.github.settings import HISTORY_BRANCH
 from ragcontract.history.folder import Folder
@@ -47,7 +47,7 @@ _BRANCH = re.compile(
 def open_store(name: str, environ: Mapping[str, str], *, seconds: float = bounds.TIMEOUT_DEFAULT) -> Store:
     """Return the store that a user named; raises InputError if the name cannot be that of a store.
 
-    A folder does not need to exist. The calls to GitHub, or to a team service, take at most ``seconds``; ``environ`` has
+    A folder does not need to exist. All calls to GitHub or to a team service take at most ``seconds``. ``environ`` has
     the token or the key.
     """
     if not name.strip():
@@ -58,7 +58,7 @@ def open_store(name: str, environ: Mapping[str, str], *, seconds: float = bounds
         shown = name if repository else f"{_ON_GITHUB}{of}"  # a message that starts with it has one colon
         return BRANCH_STORE.load()(client_for(environ, of, seconds=seconds), repository=of, branch=branch, name=shown)
     if is_service(name):
-        return SERVICE_STORE.load().named(name, environ, seconds=seconds, timing=Timing())
+        return SERVICE_STORE.load()(name, environ.get(SERVICE_KEY, "").strip(), seconds=seconds, timing=Timing())
     if address := _ADDRESS.match(name):
         scheme, host = address.groups()  # without what may be secret in it
         raise InputError([f"{scheme}://{host}: is not a store of a history; name {EXPECTED}"])

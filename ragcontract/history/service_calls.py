@@ -53,16 +53,12 @@ def service_address(name: str) -> str:
     return name.rstrip("/").removesuffix(API)
 
 
-def service_key(environ: Mapping[str, str]) -> str:
-    """Return the key that the environment has; raises NotReachableError."""
-    key = environ.get(KEY, "").strip()
+def check_key(key: str) -> None:
+    """Raise InputError if a text cannot be a key of a team service; NotReachableError if it is empty."""
     if not key:
         raise NotReachableError([f"history: the team service needs a key; set {KEY}; {MAKE_KEY}"])
     if not re.fullmatch(r"rc_[A-Za-z0-9_-]{8}_[A-Za-z0-9_-]{43}", key):
-        raise NotReachableError(
-            [f"history: {KEY} is not a key of the team service, as rc_… of 55 characters; {MAKE_KEY}"]
-        )
-    return key
+        raise InputError([f"history: {KEY} is not a key of a team service, which begins with rc_; {MAKE_KEY}"])
 
 
 def _origin(name: str) -> str:

@@ -22,7 +22,7 @@ from ragcontract.history.entry import (
     newest_first,
 )
 from ragcontract.history.interface import Added
-from ragcontract.history.service_calls import NotThereError, ServiceCalls, service_address, service_key
+from ragcontract.history.service_calls import NotThereError, ServiceCalls, check_key, service_address
 from ragcontract.net.pacing import Timing
 
 CREATED = 201
@@ -69,16 +69,20 @@ T = TypeVar("T")
 class ServiceStore:
     """Keeps entries in a team service. A contract is a project there; its folder is the name of the project."""
 
-    def __init__(self, address: str, key: str, *, name: str, seconds: float, timing: Timing) -> None:
-        """Use the service at an address; ``name`` is what a user named. Nothing is sent yet."""
+    def __init__(self, name: str, key: str, *, seconds: float, timing: Timing) -> None:
+        """Use the service at an address, to which nothing is sent yet.
+
+        Raises InputError if ``name`` cannot be one, or if ``key`` cannot be a key.
+        """
+        address = self.address(name)
+        check_key(key)
         self.name = name
         self._calls = ServiceCalls(address, key, name=name, seconds=seconds, timing=timing)
 
-    @classmethod
-    def named(cls, name: str, environ: Mapping[str, str], *, seconds: float, timing: Timing) -> "ServiceStore":
-        """Return the store at an address; raises InputError, among them NotReachableError without a key."""
-        address = service_address(name)
-        return cls(address, service_key(environ), name=name, seconds=seconds, timing=timing)
+    @staticmethod
+    def address(name: str) -> str:
+        """Return the address that a user named; raises InputError if it is none."""
+        return service_address(name)
 
     def allow(self, seconds: float) -> None:
         """Let the calls from now on take at most so many seconds together."""
