@@ -347,3 +347,4 @@ INDEXED_TEXT = 500  # bytes; a query's id in an index of the service; its digest
 SERVICE_READERS = 16  # connections; those that read the service's database at once; the next one waits
 SERVICE_DATABASE_WAIT = 5  # s; the service's wait for its database; 503
 SERVICE_WRITES_WAITING = 64  # writes; those that wait for the thread that writes to SQLite; 503
+BLOB = 32 << 20  # bytes; a report, a result set or the contract of a day, sent to the service; 413, or 422
