@@ -346,6 +346,7 @@ PAGE_QUERIES = 20  # queries; those of a change point on the page of a history; 
 INDEXED_TEXT = 500  # bytes; a query's id in an index of the service; its digest is there in its place
 SERVICE_READERS = 16  # connections; those that read the service's database at once; the next one waits
 SERVICE_DATABASE_WAIT = 5  # s; the service's wait for its database; 503
+SERVICE_PAGES = 200  # pages; a list of the service that a command reads; exit code 2
 SERVICE_WRITES_WAITING = 64  # writes; those that wait for the thread that writes to SQLite; 503
 BLOB = 32 << 20  # bytes; a report, a result set or the contract of a day, sent to the service; 413, or 422
 PAGE_ITEMS = 100  # items; one page of a list of the service; 422
