@@ -349,3 +349,5 @@ SERVICE_DATABASE_WAIT = 5  # s; the service's wait for its database; 503
 SERVICE_PAGES = 200  # pages; a list of the service that a command reads; exit code 2
 SERVICE_WRITES_WAITING = 64  # writes; those that wait for the thread that writes to SQLite; 503
 BLOB = 32 << 20  # bytes; a report, a result set or the contract of a day, sent to the service; 413, or 422
+PAGE_ITEMS = 100  # items; one page of a list of the service; 422
+ENTRIES_ANSWER = 8 << 20  # bytes; the entries of one answer of the service; the client asks again for the others
