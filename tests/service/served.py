@@ -27,7 +27,6 @@ class Served:
     def new_key(self, *scopes: str, project: str | None = None) -> str:
         """Return a new key of a machine, for one project if one is named."""
 
-
         def job(connection: Connection) -> str:
             of = select(projects.c.id).where(projects.c.slug == project)
             number = connection.execute(of).scalar_one() if project else None
