@@ -38,6 +38,7 @@ def problem(status: int, *problems: str, detail: str = "", **headers: str) -> Re
 Read = Callable[[ServiceStore], object]
 ENTRY = new_entry(results=results_of("d1"))
 SHA = digest(ENTRY.results)
+ADDED, EXISTS = (Reply(status=status, content={"id": 1, "key": ENTRY.entry.id}) for status in (201, 200))
 READS: dict[str, Read] = {
     "contracts": lambda store: store.contracts(),
     "months": lambda store: store.months("docs"),
@@ -46,6 +47,10 @@ READS: dict[str, Read] = {
     "result sets": lambda store: store.result_sets(),
     "results": lambda store: store.results(SHA),
 }
+
+
+def add(store: ServiceStore) -> object:
+    return store.add(ENTRY)
 
 
 def raised(client: Client, call: Read) -> str:
@@ -63,7 +68,7 @@ def test_an_entry_is_sent_after_all_that_it_names() -> None:
     entry = NewEntry(
         entry=ENTRY.entry, content=ENTRY.content, results=ENTRY.results, report=b"r", golden=b"g", default_branch=True
     )
-    with Service(Reply(status=201)) as service:
+    with Service(ADDED) as service:
         assert Client(f"{service.url}/base/").store.add(entry) == "added"
     sent = [(request.method, request.path, dict(request.query), request.body) for request in service.requests]
     blobs = {kind: hashlib.sha256(data).hexdigest() for kind, data in (("report", b"r"), ("golden", b"g"))}
@@ -77,13 +82,13 @@ def test_an_entry_is_sent_after_all_that_it_names() -> None:
 
 
 def test_an_entry_that_the_service_has_is_not_added() -> None:
-    with Service(Reply(status=200)) as service:
+    with Service(EXISTS) as service:
         assert Client(service.url).store.add(new_entry()) == "exists"
     assert [(request.method, request.query) for request in service.requests] == [("POST", [])]
 
 
 def test_an_entry_whose_results_are_gone_says_so() -> None:
-    with Service(Reply(status=201)) as service:
+    with Service(ADDED) as service:
         Client(service.url).store.add(NewEntry(entry=ENTRY.entry, content=ENTRY.content))
     assert [(request.method, request.query) for request in service.requests] == [
         ("POST", [("without_results", "true")])
@@ -211,6 +216,20 @@ def test_an_answer_of_another_form_is_an_error(read: Read, content: Any) -> None
     assert len(service.requests) == 1
 
 
+@pytest.mark.parametrize("content", [b"<html>Sign in</html>", b"", {}, {"id": 1, "key": 7}, [], None])
+@pytest.mark.parametrize("status", [200, 201, 202, 204])
+def test_an_entry_that_nobody_says_is_stored_is_not_recorded(status: int, content: Any) -> None:
+    with Service(Reply(status=status, content=b"" if status == 204 else content)) as service:
+        error = raised(Client(service.url), add)
+    assert error.startswith(f"{service.url}: its answer is not that of a team service (")
+
+
+def test_an_answer_about_another_entry_is_an_error() -> None:
+    with Service(ADDED) as service:
+        error = raised(Client(service.url), lambda store: store.add(new_entry(run=7)))
+    assert error == f"{service.url}: says that it has stored another entry"
+
+
 def test_an_answer_that_is_too_large_is_an_error() -> None:
     with Service(Reply(content=bytes((16 << 20) + 1))) as service:
         assert raised(Client(service.url), READS["results"]) == f"{service.url}: the answer is larger than 16 MiB"
@@ -243,10 +262,6 @@ def test_control_characters_in_a_reason_are_made_visible() -> None:
 
 
 # Refusals
-
-
-def add(store: ServiceStore) -> object:
-    return store.add(ENTRY)
 
 
 MAKE_KEY = "`rag-contract service token add NAME --scope read --scope record` makes one"
@@ -330,7 +345,7 @@ PASSING = {
 @pytest.mark.parametrize("reply", PASSING.values(), ids=PASSING.keys())
 @pytest.mark.parametrize(
     ("call", "answer"),
-    [(READS["months"], Reply(content={"months": []})), (add, Reply(status=201))],
+    [(READS["months"], Reply(content={"months": []})), (add, ADDED)],
     ids=["reading", "adding"],
 )
 def test_what_may_pass_is_tried_again(reply: Reply, call: Read, answer: Reply) -> None:
@@ -342,7 +357,7 @@ def test_what_may_pass_is_tried_again(reply: Reply, call: Read, answer: Reply) -
 
 
 def test_an_entry_is_added_though_the_answer_to_it_was_lost() -> None:
-    with Service(Reply(kind="drop"), Reply(status=200)) as service:
+    with Service(Reply(kind="drop"), EXISTS) as service:
         assert Client(service.url).store.add(new_entry()) == "exists"
     assert len(service.requests) == 2
 
