@@ -28,7 +28,7 @@ from tests.history.action_jobs import messages, notes_of, pull_request, push, re
 from tests.history.entries import FIRST, RUN, new_entry
 from tests.history.entries import runs as runs_of
 from tests.history.jobs_at_once import Job
-from tests.history.repository import without_ci
+from tests.history.repository import git, new_repository
 from tests.needs import require
 from tests.net.service import Reply, Service, refused
 from tests.process import rag_contract
@@ -51,14 +51,12 @@ def service(database: Database) -> Iterator[Running]:  # noqa: F811 (a fixture)
 @pytest.fixture
 def folder(tmp_path: Path, service: Running, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a contract that holds, whose commands use the service."""
-    without_ci(monkeypatch)
-    monkeypatch.chdir(tmp_path)
+    new_repository(tmp_path, monkeypatch)
     for name, value in service.environ.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setenv("CI_COMMIT_SHA", SHA)
-    monkeypatch.setenv("CI_COMMIT_BRANCH", "main")
+    git("commit", "-q", "--allow-empty", "-m", "first")
     contract()
-    return tmp_path
+    return Path.cwd()
 
 
 def contract(second: str = "doc2", config: str = "minimums: {mrr_at_k: 0.4}\n") -> None:
@@ -114,18 +112,18 @@ def test_what_is_too_large_for_the_service_is_left_out_with_a_warning(
 
 
 def test_what_is_recorded_is_shown_and_compared_with(folder: Path) -> None:  # noqa: ARG001
+    commit = git("rev-parse", "HEAD")
     added()
-    contract("x", "fail_on: {mrr_drop_gt: 0.1}\n")
-    ended = rag_contract("check", "--name", "docs", "--baseline", "history:last", "--branch", "main")
-    assert (ended.code, "none of its last" in ended.err) == (2, False)
-    entries = json.loads(rag_contract("history", "show", "--format", "json").out)["entries"]
-    assert [entry["source"]["commit"] for entry in entries] == [SHA]
+    (entry,) = json.loads(rag_contract("history", "show", "--format", "json").out)["entries"]
+    assert entry["source"]["commit"] == commit
     assert rag_contract("history", "page").code == 0
-    assert SHA[:7] in Path("history.html").read_text()
-    assert rag_contract("diff", "history:last", "current_run.jsonl").code in {0, 1, 2}
-    assert rag_contract("history", "show", "last", "--baseline-out", "baseline.json").code == 0
-    assert rag_contract("check", "--baseline", "baseline.json").code == 1
-    assert rag_contract("history", "gate", SHA)[:2] == (0, "docs: pass\n")
+    assert commit[:7] in Path("history.html").read_text()
+    assert rag_contract("history", "gate", "HEAD")[:2] == (0, "docs: pass\n")
+    contract("x", "fail_on: {mrr_drop_gt: 0.1}\n")
+    ended = rag_contract("check", "--name", "docs", "--baseline", "history:last-pass")
+    assert ended.code == 1, ended.err
+    assert json.loads(Path("report.json").read_text())["history"]["baseline"]["id"] == entry["id"]
+    assert "1 worse, 0 better, 1 the same" in rag_contract("diff", "--baseline", "history:last-pass").out
 
 
 def test_result_sets_cannot_be_pruned(folder: Path, service: Running) -> None:  # noqa: ARG001
