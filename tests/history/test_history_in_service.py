@@ -134,6 +134,7 @@ def test_result_sets_cannot_be_pruned(folder: Path, service: Running) -> None:  
 
 WRITERS = """
 import os, sys
+import ragcontract.cli.commands.history, ragcontract.history.service_store  # once, not in each job
 from ragcontract.cli.main import main
 
 url, jobs = sys.argv[1], int(sys.argv[2])
