@@ -12,12 +12,12 @@ from msgspec import Struct
 
 from ragcontract.core.version import __version__
 from ragcontract.service.database import Database
-from ragcontract.service.web import health
+from ragcontract.service.web import entries, health, projects, runs
 from ragcontract.service.web.authentication import Authentication, guard, principal_of
 from ragcontract.service.web.problem_details import HANDLERS
 
 API = "/api/v1"
-ROUTES: Sequence[ControllerRouterHandler] = ()
+ROUTES: Sequence[ControllerRouterHandler] = (*projects.ROUTES, *entries.ROUTES, *runs.ROUTES)
 
 
 class Settings(Struct, frozen=True, kw_only=True):
