@@ -1,13 +1,15 @@
 """Databases of the service: each test that asks for one runs on SQLite and on Postgres."""
 
+import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from sqlalchemy import URL
 
 from ragcontract.service.database import Database, database_url
-from ragcontract.service.tables import metadata
+from ragcontract.service.migrate import migrate
 from tests.needs import require
 from tests.service.postgres import Cluster, running
 
@@ -21,10 +23,43 @@ def cluster() -> Iterator[Cluster]:
         yield cluster
 
 
+@pytest.fixture(scope="session")
+def template_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An SQLite database as the migrations make it."""
+    path = tmp_path_factory.mktemp("template") / "service.db"
+    with open_database(database_url(str(path))) as database:
+        migrate(database)
+    return path
+
+
+@pytest.fixture(scope="session")
+def template_database(cluster: Cluster) -> Iterator[str]:
+    """The name of a Postgres database as the migrations make it."""
+    with cluster.new_database() as url:
+        with open_database(url) as database:
+            migrate(database)
+        yield str(url.database)
+
+
+@contextmanager
+def open_database(url: URL) -> Iterator[Database]:
+    """Open a database until the block ends."""
+    database = Database(url)
+    try:
+        yield database
+    finally:
+        database.close()
+
+
 @pytest.fixture(params=KINDS)
-def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[URL]:
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def empty(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[URL]:
     """The address of an empty database."""
-    if request.param == "sqlite":
+    if kind == "sqlite":
         yield database_url(str(tmp_path / "service.db"))
     else:
         with request.getfixturevalue("cluster").new_database() as url:
@@ -32,9 +67,18 @@ def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[URL]:
 
 
 @pytest.fixture
-def database(empty: URL) -> Iterator[Database]:
+def migrated(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[URL]:
+    """The address of a database with the tables of the service, and nothing in them."""
+    if kind == "sqlite":
+        yield database_url(str(shutil.copy(request.getfixturevalue("template_file"), tmp_path / "service.db")))
+    else:
+        template = request.getfixturevalue("template_database")
+        with request.getfixturevalue("cluster").new_database(template) as url:
+            yield url
+
+
+@pytest.fixture
+def database(migrated: URL) -> Iterator[Database]:
     """A database with the tables of the service, and nothing in them."""
-    database = Database(empty)
-    database.write(metadata.create_all)
-    yield database
-    database.close()
+    with open_database(migrated) as database:
+        yield database
