@@ -347,3 +347,5 @@ INDEXED_TEXT = 500  # bytes; a query's id in an index of the service; its digest
 SERVICE_READERS = 16  # connections; those that read the service's database at once; the next one waits
 SERVICE_DATABASE_WAIT = 5  # s; the service's wait for its database; 503
 SERVICE_WRITES_WAITING = 64  # writes; those that wait for the thread that writes to SQLite; 503
+SERVICE_HEADERS = 16 << 10  # bytes; the request line and the headers of a request; 400
+SERVICE_LAST_REQUESTS = 10  # s; the wait for requests at work when the service is asked to stop; cut off

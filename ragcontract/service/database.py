@@ -60,7 +60,8 @@ class Database:
         self.url = url
         self.is_sqlite = url.get_backend_name() == SQLITE
         self.engine = _engine(url, readers)
-        self._writer = _Writer(_engine(url, 1, begin="BEGIN IMMEDIATE")) if self.is_sqlite else None
+        self.writing = _engine(url, 1, begin="BEGIN IMMEDIATE") if self.is_sqlite else self.engine
+        self._writer = _Writer(self.writing) if self.is_sqlite else None
 
     @property
     def file(self) -> Path | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from alembic.operations import Operations
 from alembic.runtime.migration import MigrationContext, MigrationStep, StampStep
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, inspect
+from sqlalchemy import URL, Connection, inspect
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError
 
 from ragcontract.core.errors import InputError, OutputError
@@ -33,7 +33,7 @@ def opened(name: str, *, create: bool = False) -> Iterator[Database]:
     Raises :class:`InputError` if it cannot be used, also within the block. No message has its password.
     """
     url = database_url(name)
-    shown = url.set(drivername=url.get_backend_name(), password=None, query={}).render_as_string()
+    shown = URL.create(url.get_backend_name(), url.username, None, url.host, url.port, url.database).render_as_string()
     try:
         database = Database(url)
     except ModuleNotFoundError as error:
@@ -132,7 +132,7 @@ def _rebuilding(database: Database) -> Iterator[Connection]:
     A table that is dropped for its successor must not take with it what refers to it, and a successor that gets its
     name must not be looked for in the triggers of other tables before.
     """
-    with database.engine.connect().execution_options(sqlite_begin="BEGIN IMMEDIATE") as connection:
+    with database.writing.connect() as connection:
         cursor = connection.connection.cursor()
         cursor.execute("PRAGMA foreign_keys=OFF")
         cursor.execute("PRAGMA legacy_alter_table=ON")

@@ -1,6 +1,7 @@
 """Databases of the service: each test that asks for one runs on SQLite and on Postgres."""
 
 import shutil
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -82,3 +83,11 @@ def database(migrated: URL) -> Iterator[Database]:
     """A database with the tables of the service, and nothing in them."""
     with open_database(migrated) as database:
         yield database
+
+
+@pytest.fixture
+def free_port() -> int:
+    """A port of this machine at which nobody answers."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])

@@ -31,14 +31,15 @@ CREATE TABLE blobs (
     created_at BIGINT NOT NULL
 );
 CREATE TABLE uploads (
-    sha256 CHAR(64) NOT NULL REFERENCES blobs (sha256) ON DELETE CASCADE,
+    sha256 CHAR(64) NOT NULL,
     sender TEXT NOT NULL,
     at BIGINT NOT NULL,
-    PRIMARY KEY (sha256, sender)
+    PRIMARY KEY (sha256, sender),
+    FOREIGN KEY(sha256) REFERENCES blobs (sha256) ON DELETE CASCADE
 );
 CREATE TABLE runs (
     id {serial} NOT NULL PRIMARY KEY,
-    project_id {number} NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
+    project_id {number} NOT NULL,
     key TEXT NOT NULL,
     origin TEXT NOT NULL CHECK (origin IN ('ci', 'service')),
     state TEXT NOT NULL CHECK (state IN ('queued', 'running', 'completed', 'blocked', 'failed', 'cancelled')),
@@ -59,12 +60,16 @@ CREATE TABLE runs (
     verdict TEXT,
     summary TEXT,
     entry TEXT,
-    report CHAR(64) REFERENCES blobs (sha256),
-    results CHAR(64) REFERENCES blobs (sha256),
-    golden CHAR(64) REFERENCES blobs (sha256),
+    report CHAR(64),
+    results CHAR(64),
+    golden CHAR(64),
     problem TEXT,
     log TEXT,
-    UNIQUE (project_id, key)
+    UNIQUE (project_id, key),
+    FOREIGN KEY(project_id) REFERENCES projects (id) ON DELETE CASCADE,
+    FOREIGN KEY(report) REFERENCES blobs (sha256),
+    FOREIGN KEY(results) REFERENCES blobs (sha256),
+    FOREIGN KEY(golden) REFERENCES blobs (sha256)
 );
 CREATE INDEX runs_at_commit ON runs (project_id, commit_sha);
 CREATE INDEX runs_newest ON runs (project_id, created_at DESC, id DESC);
@@ -73,34 +78,40 @@ CREATE INDEX runs_of_report ON runs (report);
 CREATE INDEX runs_of_results ON runs (results);
 CREATE INDEX runs_waiting ON runs (created_at, id) WHERE state IN ('queued', 'running');
 CREATE TABLE points (
-    project_id {number} NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
+    project_id {number} NOT NULL,
     metric TEXT NOT NULL,
     tag TEXT DEFAULT '' NOT NULL,
     at BIGINT NOT NULL,
-    run_id {number} NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+    run_id {number} NOT NULL,
     value {double},
     status TEXT,
-    PRIMARY KEY (project_id, metric, tag, at, run_id)
+    PRIMARY KEY (project_id, metric, tag, at, run_id),
+    FOREIGN KEY(project_id) REFERENCES projects (id) ON DELETE CASCADE,
+    FOREIGN KEY(run_id) REFERENCES runs (id) ON DELETE CASCADE
 );
 CREATE INDEX points_of_run ON points (run_id);
 CREATE TABLE broken (
-    project_id {number} NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
+    project_id {number} NOT NULL,
     query_id TEXT NOT NULL,
-    run_id {number} NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+    run_id {number} NOT NULL,
     rules TEXT NOT NULL,
-    PRIMARY KEY (project_id, query_id, run_id)
+    PRIMARY KEY (project_id, query_id, run_id),
+    FOREIGN KEY(project_id) REFERENCES projects (id) ON DELETE CASCADE,
+    FOREIGN KEY(run_id) REFERENCES runs (id) ON DELETE CASCADE
 );
 CREATE INDEX broken_of_run ON broken (run_id);
 CREATE TABLE trends (
-    project_id {number} NOT NULL PRIMARY KEY REFERENCES projects (id) ON DELETE CASCADE,
-    run_id {number} NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+    project_id {number} NOT NULL PRIMARY KEY,
+    run_id {number} NOT NULL,
     golden CHAR(64),
     computed_at BIGINT NOT NULL,
-    body TEXT NOT NULL
+    body TEXT NOT NULL,
+    FOREIGN KEY(project_id) REFERENCES projects (id) ON DELETE CASCADE,
+    FOREIGN KEY(run_id) REFERENCES runs (id) ON DELETE CASCADE
 );
 CREATE TABLE interactions (
     id {serial} NOT NULL PRIMARY KEY,
-    project_id {number} NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
+    project_id {number} NOT NULL,
     external_id TEXT NOT NULL,
     source TEXT NOT NULL,
     asked_at BIGINT NOT NULL,
@@ -116,47 +127,52 @@ CREATE TABLE interactions (
     user_sha CHAR(64),
     flags INTEGER DEFAULT 0 NOT NULL,
     tags TEXT,
-    UNIQUE (project_id, external_id)
+    UNIQUE (project_id, external_id),
+    FOREIGN KEY(project_id) REFERENCES projects (id) ON DELETE CASCADE
 );
 CREATE INDEX interactions_flagged ON interactions (project_id, asked_at DESC) WHERE flags > 0;
 CREATE INDEX interactions_newest ON interactions (project_id, asked_at DESC);
 CREATE INDEX interactions_of_user ON interactions (project_id, user_sha) WHERE user_sha IS NOT NULL;
 CREATE TABLE daily (
-    project_id {number} NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
+    project_id {number} NOT NULL,
     day BIGINT NOT NULL,
     monitor TEXT NOT NULL,
     n BIGINT NOT NULL,
     value {double},
     z {double},
     alarm SMALLINT DEFAULT 0 NOT NULL,
-    PRIMARY KEY (project_id, day, monitor)
+    PRIMARY KEY (project_id, day, monitor),
+    FOREIGN KEY(project_id) REFERENCES projects (id) ON DELETE CASCADE
 );
 CREATE TABLE candidates (
     id {serial} NOT NULL PRIMARY KEY,
-    project_id {number} NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
+    project_id {number} NOT NULL,
     query_sha CHAR(64) NOT NULL,
     query TEXT NOT NULL,
-    interaction_id {number} REFERENCES interactions (id) ON DELETE SET NULL,
+    interaction_id {number},
     reason TEXT NOT NULL,
     state TEXT NOT NULL CHECK (state IN ('new', 'accepted', 'rejected')),
     row TEXT,
     decided_by TEXT,
     decided_at BIGINT,
     created_at BIGINT NOT NULL,
-    UNIQUE (project_id, query_sha)
+    UNIQUE (project_id, query_sha),
+    FOREIGN KEY(project_id) REFERENCES projects (id) ON DELETE CASCADE,
+    FOREIGN KEY(interaction_id) REFERENCES interactions (id) ON DELETE SET NULL
 );
 CREATE INDEX candidates_of_interaction ON candidates (interaction_id);
 CREATE INDEX candidates_waiting ON candidates (project_id, state, created_at);
 CREATE TABLE alerts (
     id {serial} NOT NULL PRIMARY KEY,
-    project_id {number} REFERENCES projects (id) ON DELETE CASCADE,
+    project_id {number},
     dedupe TEXT NOT NULL UNIQUE,
     kind TEXT NOT NULL,
     payload TEXT NOT NULL,
     created_at BIGINT NOT NULL,
     tries INTEGER DEFAULT 0 NOT NULL,
     next_try_at BIGINT NOT NULL,
-    delivered_at BIGINT
+    delivered_at BIGINT,
+    FOREIGN KEY(project_id) REFERENCES projects (id) ON DELETE CASCADE
 );
 CREATE INDEX alerts_waiting ON alerts (next_try_at) WHERE delivered_at IS NULL;
 CREATE TABLE users (
@@ -168,23 +184,26 @@ CREATE TABLE users (
 );
 CREATE TABLE tokens (
     id {serial} NOT NULL PRIMARY KEY,
-    user_id {number} REFERENCES users (id) ON DELETE CASCADE,
+    user_id {number},
     name TEXT NOT NULL,
     prefix TEXT NOT NULL UNIQUE,
     sha256 CHAR(64) NOT NULL,
     scopes TEXT NOT NULL,
-    project_id {number} REFERENCES projects (id) ON DELETE CASCADE,
+    project_id {number},
     created_at BIGINT NOT NULL,
     expires_at BIGINT,
     last_used_at BIGINT,
-    revoked_at BIGINT
+    revoked_at BIGINT,
+    FOREIGN KEY(user_id) REFERENCES users (id) ON DELETE CASCADE,
+    FOREIGN KEY(project_id) REFERENCES projects (id) ON DELETE CASCADE
 );
 CREATE INDEX tokens_of_user ON tokens (user_id);
 CREATE TABLE sessions (
     sha256 CHAR(64) NOT NULL PRIMARY KEY,
-    user_id {number} NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    user_id {number} NOT NULL,
     created_at BIGINT NOT NULL,
-    seen_at BIGINT NOT NULL
+    seen_at BIGINT NOT NULL,
+    FOREIGN KEY(user_id) REFERENCES users (id) ON DELETE CASCADE
 );
 CREATE INDEX sessions_of_user ON sessions (user_id);
 CREATE TABLE tasks (
