@@ -33,7 +33,6 @@ from tests.needs import require
 from tests.net.service import Reply, Service, refused
 from tests.process import rag_contract
 from tests.runner import ROOT, SHA, InProcess
-from tests.service.conftest import cluster, database  # noqa: F401 (fixtures)
 from tests.service.running import Running, running
 
 JOBS = 20
