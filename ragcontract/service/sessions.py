@@ -7,7 +7,7 @@ have somebody log in to a session that was chosen before.
 import secrets
 from typing import NamedTuple, cast
 
-from sqlalchemy import Connection, delete, exists, or_, select, update
+from sqlalchemy import ColumnElement, Connection, delete, exists, or_, select, update
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
@@ -69,18 +69,27 @@ def first_admin(connection: Connection, now: int) -> str | None:
     return create_link(connection, FIRST_ADMIN, author)
 
 
+def may_log_in(connection: Connection, *, key: str, link: str, now: int) -> bool:
+    """Return whether a login may succeed, without a write for each that cannot."""
+    if not link:
+        principal = principal_of_key(connection, key, now)
+        return principal is not None and principal.user_id is not None
+    return connection.execute(select(tokens.c.id).where(*_valid_link(link, now))).first() is not None
+
+
+def _valid_link(text: str, now: int) -> tuple[ColumnElement[bool], ...]:
+    active = exists().where(users.c.id == tokens.c.user_id, users.c.disabled_at.is_(None))
+    unused = tokens.c.revoked_at.is_(None), tokens.c.expires_at > now
+    return (tokens.c.sha256 == digest(text), tokens.c.scopes == LINK, *unused, active)
+
+
 def log_in_with_link(connection: Connection, text: str, now: int, ip: str | None) -> Login | None:
     """Exchange the secret of a link for a session and a key; None if it is not valid, or was used before.
 
     Of two requests at once, one gets them: it is the one that changes the row.
     """
-    active = exists().where(users.c.id == tokens.c.user_id, users.c.disabled_at.is_(None))
     taken = connection.execute(
-        update(tokens)
-        .where(tokens.c.sha256 == digest(text), tokens.c.scopes == LINK, tokens.c.revoked_at.is_(None))
-        .where(tokens.c.expires_at > now, active)
-        .values(revoked_at=now)
-        .returning(tokens.c.user_id)
+        update(tokens).where(*_valid_link(text, now)).values(revoked_at=now).returning(tokens.c.user_id)
     ).scalar_one_or_none()
     if taken is None:
         return None

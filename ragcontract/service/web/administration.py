@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeVar
 from urllib.parse import urlencode
 
 from litestar import delete, get, patch, post
-from litestar.params import Parameter
+from litestar.params import JSONBody, Parameter
 from msgspec import Meta, Struct
 from sqlalchemy import Connection, Row, select
 
@@ -23,10 +23,11 @@ from ragcontract.service.accounts import (
     user_named,
     users_below,
 )
-from ragcontract.service.audit import Author, audit_below
+from ragcontract.service.audit import audit_below
 from ragcontract.service.database import Database, Page
 from ragcontract.service.sessions import create_link
 from ragcontract.service.tables import projects
+from ragcontract.service.web.authentication import By, Db
 from ragcontract.service.web.problem_details import ProblemError
 
 T = TypeVar("T")
@@ -110,13 +111,13 @@ class AuditRow(Struct, frozen=True, kw_only=True):
 
 
 @get("/users", access=ADMIN, sync_to_thread=True)
-def list_users(database: Database, limit: Limit = PAGE, cursor: Cursor = None) -> Page[User]:
+def list_users(database: Db, limit: Limit = PAGE, cursor: Cursor = None) -> Page[User]:
     """List the users, the newest first."""
     return _page(database, users_below, _user, limit, cursor)
 
 
 @post("/users", access=ADMIN, sync_to_thread=True)
-def post_user(data: NewUser, database: Database, author: Author) -> User:
+def post_user(data: JSONBody[NewUser], database: Db, author: By) -> User:
     """Add a user, who can log in with a link."""
 
     def job(connection: Connection) -> User:
@@ -127,7 +128,7 @@ def post_user(data: NewUser, database: Database, author: Author) -> User:
 
 
 @patch("/users/{name:str}", access=ADMIN, sync_to_thread=True)
-def patch_user(name: UserName, data: UserChange, database: Database, author: Author) -> User:
+def patch_user(name: UserName, data: JSONBody[UserChange], database: Db, author: By) -> User:
     """Change the role of a user, or whether the user may log in."""
 
     def job(connection: Connection) -> User:
@@ -139,7 +140,7 @@ def patch_user(name: UserName, data: UserChange, database: Database, author: Aut
 
 
 @post("/users/{name:str}/link", access=ADMIN, sync_to_thread=True)
-def post_link(name: UserName, database: Database, author: Author) -> Link:
+def post_link(name: UserName, database: Db, author: By) -> Link:
     """Make a link that logs a user in; the one before is no longer valid."""
 
     def job(connection: Connection) -> str:
@@ -152,13 +153,13 @@ def post_link(name: UserName, database: Database, author: Author) -> Link:
 
 
 @get("/tokens", access=ADMIN, sync_to_thread=True)
-def list_keys(database: Database, limit: Limit = PAGE, cursor: Cursor = None) -> Page[Key]:
+def list_keys(database: Db, limit: Limit = PAGE, cursor: Cursor = None) -> Page[Key]:
     """List the keys of users and machines, the newest first."""
     return _page(database, keys_below, _key, limit, cursor)
 
 
 @post("/tokens", access=ADMIN, sync_to_thread=True)
-def post_key(data: NewMachineKey, database: Database, author: Author) -> CreatedKey:
+def post_key(data: JSONBody[NewMachineKey], database: Db, author: By) -> CreatedKey:
     """Make a key of a machine."""
 
     def job(connection: Connection) -> CreatedKey:
@@ -178,7 +179,7 @@ def post_key(data: NewMachineKey, database: Database, author: Author) -> Created
 
 @delete("/tokens/{prefix:str}", access=ADMIN, sync_to_thread=True)
 def delete_key(
-    prefix: Annotated[str, Parameter(description="The 8 characters after rc_.")], database: Database, author: Author
+    prefix: Annotated[str, Parameter(description="The 8 characters after rc_.")], database: Db, author: By
 ) -> None:
     """Revoke a key, for good. With that of a user, the user's sessions end as well."""
     if not database.write(lambda connection: revoke_key(connection, prefix, author)):
@@ -186,7 +187,7 @@ def delete_key(
 
 
 @get("/audit", access=ADMIN, sync_to_thread=True)
-def list_audit(database: Database, limit: Limit = PAGE, cursor: Cursor = None) -> Page[AuditRow]:
+def list_audit(database: Db, limit: Limit = PAGE, cursor: Cursor = None) -> Page[AuditRow]:
     """List what was done, the newest first. Rows are kept for 400 days."""
     return _page(database, audit_below, _audit_row, limit, cursor)
 

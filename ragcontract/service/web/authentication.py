@@ -11,6 +11,7 @@ from typing import Any
 from litestar import Request
 from litestar.connection import ASGIConnection
 from litestar.datastructures import Cookie
+from litestar.di import NamedDependency
 from litestar.enums import ScopeType
 from litestar.handlers import BaseRouteHandler
 from litestar.types import HTTPScope, Scope
@@ -25,6 +26,9 @@ from ragcontract.service.sessions import principal_of_session
 from ragcontract.service.web.limits import address_of, check_content_type
 from ragcontract.service.web.problem_details import ProblemError
 
+Asker = NamedDependency[Principal]  # who sent the request, for a handler
+Db = NamedDependency[Database]
+By = NamedDependency[Author]
 BEARER = "bearer "
 SECURE_COOKIE, LOCAL_COOKIE = "__Host-session", "session"
 LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})

@@ -23,7 +23,6 @@ from ragcontract.files.json_text import NestingError, check_nesting
 from ragcontract.service.access import Principal
 from ragcontract.service.web.problem_details import ProblemError
 
-JSON = RequestEncodingType.JSON.value
 BLOBS = "/api/v1/blobs/"
 _NEW_NETWORK = 64  # bits of an IPv6 address: one customer has all that begin with them
 
@@ -203,7 +202,9 @@ def check_content_type(scope: Scope, route_handler: BaseRouteHandler) -> None:
     data = route_handler.parsed_fn_signature.parameters.get("data")
     if data is None:
         return
-    expected = data.kwarg_definition.media_type if isinstance(data.kwarg_definition, BodyKwarg) else JSON
+    expected = RequestEncodingType.JSON.value
+    if isinstance(data.kwarg_definition, BodyKwarg):
+        expected = RequestEncodingType(data.kwarg_definition.media_type).value
     sent = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"content-type"), "")
     if sent.partition(";")[0].strip().lower() != expected:
         raise ProblemError(415, f"expected the header Content-Type: {expected}")

@@ -5,18 +5,16 @@ from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
 from litestar import Request, Response, get, post
-from litestar.enums import RequestEncodingType
-from litestar.params import Body, Parameter
+from litestar.params import QueryParameter, URLEncodedBody
 from litestar.response import Redirect, Template
 from msgspec import Struct
 from sqlalchemy import Connection
 
 from ragcontract.core import bounds
-from ragcontract.service.access import OPEN, SIGNED_IN, Principal
-from ragcontract.service.audit import Author
+from ragcontract.service.access import OPEN, SIGNED_IN
 from ragcontract.service.database import Database
-from ragcontract.service.sessions import Login, log_in_failed, log_in_with_key, log_in_with_link, log_out
-from ragcontract.service.web.authentication import Credential, LoginNeededError, now_ms, session_cookie
+from ragcontract.service.sessions import Login, log_in_failed, log_in_with_key, log_in_with_link, log_out, may_log_in
+from ragcontract.service.web.authentication import Asker, By, Credential, Db, LoginNeededError, now_ms, session_cookie
 from ragcontract.service.web.limits import RequestRates, address_of, network_of
 from ragcontract.service.web.problem_details import ProblemError
 
@@ -24,7 +22,6 @@ FIRST_PAGE = "/"
 # A second slash or a backslash would begin the name of another host.
 _LOCAL = re.compile(r"/(?:[\w.~%!$&'()*+,;=:@?-][\w.~%!$&'()*+,;=:@?/-]*)?", re.ASCII)
 SEE_OTHER: Literal[303] = 303
-FORM = Body(media_type=RequestEncodingType.URL_ENCODED)
 
 
 class LoginForm(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -49,15 +46,15 @@ def to_login(_request: Request[Any, Any, Any], error: LoginNeededError) -> Redir
 
 @get("/login", access=OPEN, include_in_schema=False, sync_to_thread=True)
 def login_page(
-    link: Annotated[str, Parameter(max_length=bounds.LOCAL_PATH)] = "",
-    target: Annotated[str, Parameter(query="next")] = FIRST_PAGE,
+    link: Annotated[str, QueryParameter(max_length=bounds.LOCAL_PATH)] = "",
+    target: Annotated[str, QueryParameter(name="next")] = FIRST_PAGE,
 ) -> Template:
     """Show the form. A link is not used up, because programs that preview messages open links as well."""
     return Template("login.html", context={"link": link, "next": local_path(target), "problem": ""})
 
 
 @post("/login", access=OPEN, include_in_schema=False, sync_to_thread=True, status_code=200)
-def log_in(request: Request[Any, Any, Any], data: Annotated[LoginForm, FORM], database: Database) -> Response[Any]:
+def log_in(request: Request[Any, Any, Any], data: URLEncodedBody[LoginForm], database: Db) -> Response[Any]:
     """Begin a session; with a link, show the user's new key as well."""
     address = address_of(request.scope)
     replaced: Credential | None = request.auth
@@ -71,7 +68,9 @@ def log_in(request: Request[Any, Any, Any], data: Annotated[LoginForm, FORM], da
             log_out(connection, replaced.text)
         return login
 
-    login = database.write(job)
+    with database.read() as connection:
+        is_valid = may_log_in(connection, key=data.key.strip(), link=data.link, now=now_ms())
+    login = database.write(job) if is_valid else None
     target = local_path(data.next)
     if login is None:
         return _failed(request, data, database, target)
@@ -103,7 +102,7 @@ def _failed(request: Request[Any, Any, Any], data: LoginForm, database: Database
 
 
 @post("/logout", access=SIGNED_IN, page=True, include_in_schema=False, sync_to_thread=True)
-def log_out_here(request: Request[Any, Any, Any], author: Author, database: Database) -> Redirect:
+def log_out_here(request: Request[Any, Any, Any], author: By, database: Db) -> Redirect:
     """End the session of this browser."""
     credential: Credential = request.auth
     if not credential.is_key:
@@ -112,7 +111,7 @@ def log_out_here(request: Request[Any, Any, Any], author: Author, database: Data
 
 
 @get("/", access=SIGNED_IN, page=True, include_in_schema=False, sync_to_thread=True)
-def home(principal: Principal) -> Template:
+def home(principal: Asker) -> Template:
     """Show who is logged in."""
     return Template("home.html", context={"principal": principal})
 
