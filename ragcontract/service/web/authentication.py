@@ -5,6 +5,7 @@ from typing import Any
 
 from litestar import Request
 from litestar.connection import ASGIConnection
+from litestar.di import NamedDependency
 from litestar.handlers import BaseRouteHandler
 from litestar.middleware import AbstractAuthenticationMiddleware, AuthenticationResult
 
@@ -14,6 +15,7 @@ from ragcontract.service.database import Database
 from ragcontract.service.web.problem_details import ProblemError
 
 BEARER = "bearer "
+Db = NamedDependency[Database]
 
 
 def now_ms() -> int:

@@ -11,6 +11,7 @@ from ragcontract.core.errors import InputError
 from ragcontract.service.access import OPEN
 from ragcontract.service.database import Database
 from ragcontract.service.migrate import check_revision
+from ragcontract.service.web.authentication import Db
 from ragcontract.service.web.problem_details import ProblemError
 
 log = logging.getLogger(__name__)
@@ -23,7 +24,7 @@ def healthz() -> dict[str, str]:
 
 
 @get("/readyz", access=OPEN, sync_to_thread=True)
-def readyz(database: Database) -> dict[str, str]:
+def readyz(database: Db) -> dict[str, str]:
     """Say whether the database answers, has the tables of this version, and keeps up with what is written."""
     if problems := list(_problems(database)):
         raise ProblemError(503, "the service cannot work now", problems, retry_after=1)
