@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from ragcontract.cli.account_commands import token, user
 from ragcontract.cli.console import say
 from ragcontract.cli.service_options import db_option, of_service
 from ragcontract.core import bounds
@@ -56,3 +57,7 @@ def check(*, db: str) -> int:
     problems = of_service(CHECK)(db)
     say("".join(f"{problem}\n" for problem in problems[: bounds.PROBLEMS]) or "the database is whole\n")
     return ExitCode.BROKEN if problems else ExitCode.PASS
+
+
+command.add_command(user)
+command.add_command(token)
