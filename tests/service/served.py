@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import uvicorn
 
@@ -44,7 +44,9 @@ def page_of_another_site(html: str) -> Iterator[int]:
         def log_message(self, *_: object) -> None:
             pass
 
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+    # With threads: a browser opens connections before it needs them.
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.block_on_close = False
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
