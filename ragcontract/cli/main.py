@@ -61,6 +61,7 @@ NAMES = (
     "lint",
     "convert",
     "schema",
+    "serve",
     "service",
 )
 COMMANDS: dict[str, Line[click.Command]] = {

@@ -5,6 +5,7 @@ thread, each has its turn. Postgres needs no such thread: a write there is a tra
 """
 
 import hashlib
+import os
 import queue
 import re
 import sqlite3
@@ -20,7 +21,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 
 from ragcontract.core import bounds
-from ragcontract.core.errors import InputError
+from ragcontract.core.errors import InputError, OutputError
 from ragcontract.core.safe_text import encodable
 
 T = TypeVar("T")
@@ -39,7 +40,7 @@ def database_url(name: str) -> URL:
     Raises :class:`InputError` if it is none.
     """
     if "://" not in name:
-        if not name or "\0" in name:
+        if not name or name == ":memory:" or "\0" in name:
             raise InputError(["--db: expected the path of a file, or an address such as postgresql://host/name"])
         return URL.create(DRIVERS[SQLITE], database=name)
     try:
@@ -59,7 +60,8 @@ class Database:
         self.url = url
         self.is_sqlite = url.get_backend_name() == SQLITE
         self.engine = _engine(url, readers)
-        self._writer = _Writer(self.engine) if self.is_sqlite else None
+        self.writing = _engine(url, 1, begin="BEGIN IMMEDIATE") if self.is_sqlite else self.engine
+        self._writer = _Writer(self.writing) if self.is_sqlite else None
 
     @property
     def file(self) -> Path | None:
@@ -83,6 +85,25 @@ class Database:
         with self.engine.begin() as connection:
             return job(connection)
 
+    def copy_to(self, path: Path) -> None:
+        """Copy an SQLite database, as it is now, into a new file that only its owner can read; raises OutputError."""
+        try:
+            target = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        except OSError as error:
+            raise OutputError([f"{path}: cannot be written ({error.strerror})"]) from error
+        raw = self.engine.raw_connection()
+        try:
+            raw.cursor().execute("VACUUM INTO ?", (str(path.resolve()),))
+            os.fsync(target)
+        except BaseException as error:
+            path.unlink()
+            if isinstance(error, (OSError, sqlite3.Error)):
+                raise OutputError([f"{path}: cannot be written ({error})"]) from error
+            raise
+        finally:
+            os.close(target)
+            raw.close()
+
     @property
     def waiting(self) -> int:
         """How many writes wait."""
@@ -98,7 +119,7 @@ class _Writer:
     """The thread that writes to SQLite: it starts with the first job."""
 
     def __init__(self, engine: Engine) -> None:
-        self._engine = engine.execution_options(sqlite_begin="BEGIN IMMEDIATE")
+        self._engine = engine
         self._jobs: queue.Queue[tuple[Job[Any], Future[Any]] | None] = queue.Queue(bounds.SERVICE_WRITES_WAITING)
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
@@ -136,27 +157,26 @@ class _Writer:
         if thread:
             self._jobs.put(None)
             thread.join()
+        self._engine.dispose()
 
 
-def _engine(url: URL, readers: int) -> Engine:
-    if url.get_backend_name() != SQLITE:
-        return create_engine(
-            url,
-            pool_size=readers,
-            max_overflow=0,
-            pool_timeout=bounds.SERVICE_DATABASE_WAIT,
-            pool_pre_ping=True,
-            connect_args={"connect_timeout": bounds.SERVICE_DATABASE_WAIT, "options": "-c timezone=UTC"},
-        )
+def _engine(url: URL, connections: int, *, begin: str = "BEGIN") -> Engine:
+    wait = bounds.SERVICE_DATABASE_WAIT
+    if url.get_backend_name() == SQLITE:
+        arguments: dict[str, Any] = {"check_same_thread": False, "timeout": wait}
+    else:
+        arguments = {"connect_timeout": wait, "options": "-c timezone=UTC"}
     engine = create_engine(
         url,
-        pool_size=readers,
-        max_overflow=1,  # the writer
-        pool_timeout=bounds.SERVICE_DATABASE_WAIT,
-        connect_args={"check_same_thread": False, "timeout": bounds.SERVICE_DATABASE_WAIT},
+        pool_size=connections,
+        max_overflow=0,
+        pool_timeout=wait,
+        pool_pre_ping=url.get_backend_name() != SQLITE,
+        connect_args=arguments,
     )
-    event.listen(engine, "connect", _prepare)
-    event.listen(engine, "begin", _begin)
+    if url.get_backend_name() == SQLITE:
+        event.listen(engine, "connect", _prepare)
+        event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
     return engine
 
 
@@ -164,10 +184,7 @@ def _prepare(connection: sqlite3.Connection, _record: object) -> None:
     connection.isolation_level = None  # Python's own transactions would begin late, and never for reading
     for setting in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "trusted_schema=OFF"):
         connection.execute(f"PRAGMA {setting}")
-
-
-def _begin(connection: Connection) -> None:
-    connection.exec_driver_sql(connection.get_execution_options().get("sqlite_begin", "BEGIN"))
+    connection.execute("PRAGMA recursive_triggers=ON")  # what INSERT OR REPLACE deletes fires triggers
 
 
 class Page(Struct, Generic[T], frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ from ragcontract.service.tables import audit, sessions, tokens
 from ragcontract.service.web.authentication import now_ms
 from tests.browser import Browser
 from tests.service.askers import new_user
-from tests.service.served import page_of_another_site, served
+from tests.service.other_site import page_of_another_site, served
 
 
 @pytest.fixture

@@ -16,14 +16,20 @@ from msgspec import Struct
 from ragcontract.core import bounds
 from ragcontract.service.access import OPEN
 from ragcontract.service.database import Database
-from ragcontract.service.web import administration, description, health, login
+from ragcontract.service.web import administration, description, entries, health, login, projects, runs
 from ragcontract.service.web.authentication import LoginNeededError, author_of, guard, principal_of
 from ragcontract.service.web.front import Front
 from ragcontract.service.web.limits import CheckedRequest
 from ragcontract.service.web.problem_details import HANDLERS
 
 API = "/api/v1"
-ROUTES: Sequence[ControllerRouterHandler] = (*administration.ROUTES, *description.ROUTES)
+ROUTES: Sequence[ControllerRouterHandler] = (
+    *projects.ROUTES,
+    *entries.ROUTES,
+    *runs.ROUTES,
+    *administration.ROUTES,
+    *description.ROUTES,
+)
 PAGES: Sequence[ControllerRouterHandler] = login.ROUTES
 _HERE = Path(__file__).parents[1]
 _STATIC_SECONDS = 3600
@@ -33,6 +39,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     """What the operator chose."""
 
     allowed_hosts: Sequence[str] = ("localhost", "127.0.0.1", "[::1]")
+    projects: Path | None = None  # has a folder for each project that the service runs itself
 
 
 def application(database: Database, settings: Settings) -> Litestar:

@@ -1,0 +1,109 @@
+"""Limits on the team service: what its database and its API take at once."""
+
+from contextlib import ExitStack
+from pathlib import Path
+from threading import Event, Thread
+
+import msgspec
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
+from ragcontract.history.entry_of_report import entry_of_report
+from ragcontract.history.folder import Folder
+from ragcontract.history.service_files import ContractOfDay
+from ragcontract.history.service_store import ServiceStore
+from ragcontract.net.pacing import Timing
+from ragcontract.service.database import BusyError, Database, database_url, index_key
+from tests.bounds.lab import Case, Cases, Lab
+from tests.builders import golden
+from tests.net.service import Reply, Service
+
+KEY = f"rc_1a2b3c4d_{'x' * 43}"
+
+
+def a_database(lab: Lab) -> Database:
+    return Database(database_url(str(lab.folder / "service.db")))
+
+
+def reading_at_once(lab: Lab, number: int) -> bool:
+    lab.make_smaller("SERVICE_DATABASE_WAIT", 0)
+    database = a_database(lab)
+    with ExitStack() as stack:
+        stack.callback(database.close)
+        try:
+            for _ in range(number):
+                stack.enter_context(database.read())
+        except PoolTimeoutError:
+            return False
+    return True
+
+
+def waiting_for(lab: Lab, seconds: int) -> bool:
+    database = a_database(lab)
+    with database.read() as connection:
+        milliseconds: int = connection.exec_driver_sql("PRAGMA busy_timeout").scalar_one()
+    database.close()
+    return seconds * 1_000 <= milliseconds
+
+
+def writes_waiting(lab: Lab, number: int) -> bool:
+    database, started, go_on = a_database(lab), Event(), Event()
+
+    def wait(_connection: object) -> None:
+        started.set()
+        go_on.wait()
+
+    threads = [Thread(target=database.write, args=[wait])]
+    threads[0].start()
+    started.wait()
+    refused = Event()
+
+    def write() -> None:
+        try:
+            database.write(lambda _connection: None)
+        except BusyError:
+            refused.set()
+
+    threads += [Thread(target=write) for _ in range(number)]
+    for thread in threads[1:]:
+        thread.start()
+    while not refused.is_set() and database.waiting < min(number, bounds.SERVICE_WRITES_WAITING):
+        pass
+    refused.wait(0 if number <= bounds.SERVICE_WRITES_WAITING else None)
+    go_on.set()
+    for thread in threads:
+        thread.join()
+    database.close()
+    return not refused.is_set()
+
+
+def a_contract_of_a_day(lab: Lab, size: int) -> bool:
+    """Record a check whose golden file and config make a blob of this size."""
+    row, config = msgspec.json.encode(golden()).decode(), "k: 5\n"
+    bare = len(msgspec.json.encode(ContractOfDay(golden=[f"{row}\n"], config=config)))
+    lab.check(f"{row}{' ' * (size - bare)}\n".encode(), config=config)
+    new = entry_of_report(Path("report.json"), Folder("history"), {}, for_service=True)
+    assert (new.golden is None) == bool(new.left_out)
+    return new.golden is not None and len(new.golden) == size
+
+
+def pages(_: Lab, number: int) -> bool:
+    """Read a list of this many pages."""
+    page = Reply(content={"items": [], "next": "more"})
+    with Service(*[page] * (number - 1), Reply(content={"items": []})) as service:
+        try:
+            return ServiceStore(service.url, KEY, seconds=60, timing=Timing()).result_sets() == set()
+        except InputError as error:
+            assert "a list has more than" in str(error)  # noqa: PT017
+            return False
+
+
+CASES: Cases = {
+    "BLOB": Case(a_contract_of_a_day, small=1_000),
+    "SERVICE_PAGES": Case(pages),
+    "INDEXED_TEXT": Case(lambda _lab, size: index_key("x" * size) == "x" * size),
+    "SERVICE_READERS": Case(reading_at_once),
+    "SERVICE_DATABASE_WAIT": Case(waiting_for),
+    "SERVICE_WRITES_WAITING": Case(writes_waiting),
+}
