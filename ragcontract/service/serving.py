@@ -10,14 +10,15 @@ from pathlib import Path
 
 import uvicorn
 from litestar.types import ASGIApp
-from sqlalchemy import select
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
+from ragcontract.service.accounts import has_users
 from ragcontract.service.database import Database
-from ragcontract.service.migrate import check_revision, held, migrate, opened
-from ragcontract.service.tables import users
+from ragcontract.service.migrate import check_revision, held, prepared
+from ragcontract.service.sessions import first_admin
 from ragcontract.service.web.app import Settings, application
+from ragcontract.service.web.authentication import now_ms
 from ragcontract.service.web.request_log import JsonLines, RequestLog
 
 REASONS = {
@@ -35,24 +36,24 @@ def serve(
     allowed_hosts: Sequence[str],
     forwarded_allow_ips: str,
     projects: Path | None,
-    when_ready: Callable[[str], None],
+    when_ready: Callable[[str, str | None], None],
 ) -> None:
-    """Serve until a signal asks to stop; ``when_ready`` is called with the address once it answers.
+    """Serve until a signal asks to stop.
 
+    ``when_ready`` is called once it answers: with its address, and with the secret of a link that logs the first user
+    in, if nobody has logged in yet.
     Raises :class:`InputError` if the address, the port or the database cannot be used.
     """
-    with closing(_listening(host, port)) as listener, opened(db, create=True) as database:
-        if database.is_sqlite:
-            migrate(database)
-        with held(database):
-            check_revision(database)
-            _refuse_strangers(listener, database)
-            settings = Settings(allowed_hosts=(*Settings().allowed_hosts, *allowed_hosts), projects=projects)
-            config = configuration(application(database, settings), forwarded_allow_ips)
-            server = _Server(config, lambda: when_ready(_address(listener)))
-            _log_json()
-            with suppress(KeyboardInterrupt):  # the signal that has ended it, once more
-                server.run(sockets=[listener])
+    with closing(_listening(host, port)) as listener, prepared(db) as database, held(database):
+        check_revision(database)  # which another one may have migrated since
+        _refuse_strangers(listener, database)
+        settings = Settings(allowed_hosts=(*Settings().allowed_hosts, *allowed_hosts), projects=projects)
+        config = configuration(application(database, settings), forwarded_allow_ips)
+        link = database.write(lambda connection: first_admin(connection, now_ms()))
+        server = _Server(config, lambda: when_ready(_address(listener), link))
+        _log_json()
+        with suppress(KeyboardInterrupt):  # the signal that has ended it, once more
+            server.run(sockets=[listener])
 
 
 def configuration(app: ASGIApp, forwarded_allow_ips: str) -> uvicorn.Config:
@@ -112,8 +113,8 @@ def _refuse_strangers(listener: socket.socket, database: Database) -> None:
     if ip_address(host).is_loopback:
         return
     with database.read() as connection:
-        has_users = connection.execute(select(users.c.id).where(users.c.disabled_at.is_(None))).first() is not None
-    if not has_users:
+        is_safe = has_users(connection)
+    if not is_safe:
         advice = "make one with `rag-contract service user add NAME --role admin`"
         raise InputError([f"--host {host}: others could reach a service that has no user yet; {advice}"])
 

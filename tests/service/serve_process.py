@@ -24,15 +24,20 @@ class Served:
         self._err: list[str] = []
         self._reading = Thread(target=self._read, daemon=True)
         self._reading.start()
-        assert process.stdout
-        line = process.stdout.readline()
+        line = self.next_line()
         assert line.startswith(SERVES), (line, self.ended())
-        self.url = line.removeprefix(SERVES).strip()
+        self.url = line.removeprefix(SERVES)
+        self.address = ("127.0.0.1", int(self.url.rpartition(":")[2]))
         self.client = httpx.Client(base_url=self.url)
 
     def _read(self) -> None:
         assert self.process.stderr
         self._err += self.process.stderr
+
+    def next_line(self) -> str:
+        """Return the next line that it prints."""
+        assert self.process.stdout
+        return self.process.stdout.readline().removesuffix("\n")
 
     def ended(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
         """Stop it with a signal; return its exit code, and what it has printed since it answers."""

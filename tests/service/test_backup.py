@@ -174,10 +174,10 @@ def sql(statement: str) -> Callable[[Connection], object]:
 
 DATA = b"results of 1" * 100
 DAMAGES: dict[str, tuple[Callable[[Connection], object], str]] = {
-    "another content": (with_body(zlib.compress(b"x")), f"blobs: {first_blob(1)} has another content than its"),
-    "a cut blob": (with_body(zlib.compress(DATA)[:-6]), f"blobs: {first_blob(1)} has another content than its digest"),
-    "noise": (with_body(b"noise"), f"blobs: {first_blob(1)} cannot be unpacked (Error -3 "),
-    "another size": (sql("UPDATE blobs SET bytes = 7"), f"has {len(DATA)} bytes, not 7"),
+    "another content": (with_body(zlib.compress(b"x")), f"blob {first_blob(1)} is damaged"),
+    "a cut blob": (with_body(zlib.compress(DATA)[:-6]), f"blob {first_blob(1)} is damaged"),
+    "noise": (with_body(b"noise"), f"blob {first_blob(1)} is damaged (Error -3 "),
+    "another size": (sql("UPDATE blobs SET bytes = 7"), f"blob {first_blob(2)} is damaged"),
     "an entry of another run": (
         sql("UPDATE runs SET entry = (SELECT entry FROM runs WHERE id = 2)"),
         "runs: 1: entries/",

@@ -45,6 +45,7 @@ def test_it_says_where_it_answers_and_ends_when_asked_to(number: int, tmp_path: 
             assert (answer := served.client.get(path)).json() == {"status": "ok"}
             assert "server" not in answer.headers
             assert len(answer.headers["x-request-id"]) == 32
+        assert served.next_line().startswith("Log in as admin")
         code, out, err = served.ended(number)
         assert (code, out) == (0, ""), err
     assert [path.name for path in tmp_path.iterdir()] == ["service.db"]
@@ -61,6 +62,17 @@ def test_one_file_has_one_service(tmp_path: Path) -> None:
         first.process.wait()
         with serving(cwd=tmp_path) as second:
             assert second.client.get("/readyz").status_code == 200
+
+
+def test_the_first_start_prints_a_link_that_logs_the_administrator_in(tmp_path: Path) -> None:
+    with serving(cwd=tmp_path) as served:
+        before, _, link = served.next_line().partition("?link=")
+        assert before == f"Log in as admin within 15 minutes: {served.url}/login"
+        same_origin = {"Sec-Fetch-Site": "same-origin"}
+        assert served.client.post("/login", data={"link": link}, headers=same_origin).status_code == 200
+        assert link not in served.ended()[2]
+    with serving(cwd=tmp_path) as again:
+        assert again.ended()[1] == ""
 
 
 @pytest.mark.parametrize("kind", ["postgres"])
@@ -116,9 +128,7 @@ def test_others_reach_it_only_if_it_has_a_user(migrated: URL, tmp_path: Path) ->
         database.write(add)
     with serving(*argv, cwd=tmp_path) as served:
         assert served.url.startswith("http://0.0.0.0:")
-        with open_database(migrated) as database:
-            database.write(lambda connection: connection.execute(users.update().values(disabled_at=1)))
-    assert refused("--port", "0", *argv) == message
+        assert served.ended()[:2] == (0, "")
 
 
 def test_the_log_has_a_line_of_json_for_each_request_without_queries_and_keys(tmp_path: Path) -> None:
@@ -127,15 +137,15 @@ def test_the_log_has_a_line_of_json_for_each_request_without_queries_and_keys(tm
         answers = [
             served.client.get("/healthz?q=private"),
             served.client.get("/private/path?q=private", headers=headers),
-            served.client.get("/readyz", headers={"Authorization": "Bearer private"}),
+            served.client.get("/private/path"),
         ]
         lines = [json.loads(line) for line in served.ended()[2].splitlines()]
     requests = [line for line in lines if line["message"] == "request"]
     assert [line["request"] for line in requests] == [answer.headers["x-request-id"] for answer in answers]
     assert [(line["method"], line["route"], line["status"], line["key"]) for line in requests] == [
         ("GET", "/healthz", 200, None),
-        ("GET", None, 404, "rc_abcd1234"),
-        ("GET", "/readyz", 401, None),
+        ("GET", None, 401, "rc_abcd1234"),
+        ("GET", None, 404, None),
     ]
     assert all(line["ms"] >= 0 and line["level"] == "info" and line["time"].endswith("Z") for line in requests)
     assert "private" not in json.dumps(lines)

@@ -8,6 +8,7 @@ import click
 
 from ragcontract.cli.console import say
 from ragcontract.cli.service_options import db_option, of_service
+from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode
 from ragcontract.core.lines import Line
 
@@ -46,6 +47,12 @@ def command(
     when the requests at work are answered, after 10 seconds at most.
     """
     serve = of_service(SERVE)
+
+    def when_ready(url: str, link: str | None) -> None:
+        say(f"rag-contract serves {url}\n")
+        if link:
+            say(f"Log in as admin within {bounds.LINK_SECONDS // 60} minutes: {url}/login?link={link}\n")
+
     gc.enable()  # it is off for commands that end soon
     serve(
         host=host,
@@ -54,6 +61,6 @@ def command(
         allowed_hosts=allowed_hosts,
         forwarded_allow_ips=forwarded_allow_ips,
         projects=projects,
-        when_ready=lambda url: say(f"rag-contract serves {url}\n"),
+        when_ready=when_ready,
     )
     return ExitCode.PASS
