@@ -103,7 +103,7 @@ def pages(_: Lab, number: int) -> bool:
 
 
 def a_head(lab: Lab, size: int) -> bool:
-    """Send the head of a request that does not end: one that is too large is answered, and then it is not waited for."""
+    """Send the head of a request that does not end: one that is too large is answered."""
     with serving(cwd=lab.folder) as served, socket.create_connection(served.address) as end:
         start = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: "
         end.sendall(start.ljust(size, b"x"))
