@@ -41,7 +41,7 @@ SERVE: Line[Callable[..., None]] = Line(home="ragcontract.service.serving:serve"
 def command(
     *, host: str, port: int, db: str, allowed_hosts: Sequence[str], forwarded_allow_ips: str, projects: Path | None
 ) -> int:
-    """Serve the history of all projects: to CI, and to people in a browser.
+    """Serve the history of all projects to CI and to people.
 
     An SQLite file is created, or migrated, first. Postgres is migrated by `service migrate`. SIGTERM and Ctrl-C end it
     when the requests at work are answered, after 10 seconds at most.
