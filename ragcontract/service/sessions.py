@@ -29,8 +29,6 @@ from ragcontract.service.accounts import (
 from ragcontract.service.audit import COMMAND_LINE, Author, record
 from ragcontract.service.tables import sessions, tokens, users
 
-_COOKIE_BYTES = 32
-
 
 class Login(NamedTuple):
     """A session that has begun, and the key that a link was exchanged for."""
@@ -115,7 +113,7 @@ def _begin(connection: Connection, user_id: int, author: Author, how: str) -> st
             )
         )
     )
-    value = secrets.token_urlsafe(_COOKIE_BYTES)
+    value = secrets.token_urlsafe()  # 32 bytes
     row = {"sha256": digest(value), "user_id": user_id, "created_at": author.at, "seen_at": author.at}
     connection.execute(sessions.insert().values(row))
     record(connection, author, "login", author.actor, f"with a {how}")

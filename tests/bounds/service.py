@@ -1,5 +1,6 @@
 """Limits on the team service: what its database and its API take at once."""
 
+import socket
 from contextlib import ExitStack
 from pathlib import Path
 from threading import Event, Thread
@@ -15,9 +16,11 @@ from ragcontract.history.service_files import ContractOfDay
 from ragcontract.history.service_store import ServiceStore
 from ragcontract.net.pacing import Timing
 from ragcontract.service.database import BusyError, Database, database_url, index_key
+from ragcontract.service.serving import configuration
 from tests.bounds.lab import Case, Cases, Lab
 from tests.builders import golden
 from tests.net.service import Reply, Service
+from tests.service.serve_process import serving
 
 KEY = f"rc_1a2b3c4d_{'x' * 43}"
 
@@ -99,7 +102,29 @@ def pages(_: Lab, number: int) -> bool:
             return False
 
 
+def a_head(lab: Lab, size: int) -> bool:
+    """Send the head of a request that does not end: one that is too large is answered."""
+    with serving(cwd=lab.folder) as served, socket.create_connection(served.address) as end:
+        start = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: "
+        end.sendall(start.ljust(size, b"x"))
+        end.shutdown(socket.SHUT_WR)
+        answer = b"".join(iter(lambda: end.recv(4096), b""))
+        assert answer == b"" or answer.startswith(b"HTTP/1.1 400 ")
+    return answer == b""
+
+
+def last_requests(_: Lab, seconds: int) -> bool:
+    wait = configuration(nothing, "127.0.0.1").timeout_graceful_shutdown
+    return wait is not None and seconds <= wait
+
+
+async def nothing(*_: object) -> None:
+    """Stand in for an application that is never called."""
+
+
 CASES: Cases = {
+    "SERVICE_HEADERS": Case(a_head),
+    "SERVICE_LAST_REQUESTS": Case(last_requests),
     "BLOB": Case(a_contract_of_a_day, small=1_000),
     "SERVICE_PAGES": Case(pages),
     "INDEXED_TEXT": Case(lambda _lab, size: index_key("x" * size) == "x" * size),

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from litestar.testing import TestClient
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
@@ -104,8 +104,7 @@ def test_the_last_administrator_stays_one(change: Any, database: Database) -> No
 
 def test_two_administrators_who_disable_each_other_at_once_leave_one(database: Database) -> None:
     names = ["ana", "bob"]
-    for name in names:
-        database.write(lambda connection, name=name: new_user(connection, name))
+    database.write(lambda connection: [new_user(connection, name) for name in names])
 
     def disable(name: str) -> bool:
         try:
@@ -191,8 +190,13 @@ def test_a_list_refuses_other_pages(query: str, database: Database) -> None:
 
 def test_rows_of_the_audit_log_go_after_400_days(database: Database) -> None:
     now = now_ms()
-    for age in (0, bounds.AUDIT_DAYS * DAY, bounds.AUDIT_DAYS * DAY + 1):
-        database.write(lambda connection, age=age: record(connection, author(now - age), "login", f"{age}"))
+    ages = (0, bounds.AUDIT_DAYS * DAY, bounds.AUDIT_DAYS * DAY + 1)
+
+    def fill(connection: Connection) -> None:
+        for age in ages:
+            record(connection, author(now - age), "login", f"{age}")
+
+    database.write(fill)
     assert database.write(lambda connection: expire(connection, now)) == 1
     with database.read() as connection:
         assert len(connection.execute(select(audit)).all()) == 2

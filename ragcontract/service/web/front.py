@@ -4,7 +4,6 @@ It is outside of the routes, so that a path that leads nowhere is limited as wel
 """
 
 import logging
-import time
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -21,7 +20,7 @@ from ragcontract.service.accounts import note_key_use
 from ragcontract.service.database import BusyError, Database
 from ragcontract.service.sessions import note_session_use
 from ragcontract.service.web.authentication import Credential, credential_of, host_of, now_ms, principal_with
-from ragcontract.service.web.limits import Bodies, Bucket, RequestRates, address_of, network_of
+from ragcontract.service.web.limits import Bodies, Bucket, RequestRates, address_of, network_of, seconds
 from ragcontract.service.web.problem_details import ProblemError, answer_to
 
 log = logging.getLogger(__name__)
@@ -123,9 +122,9 @@ class Front:
 
     async def _note_use(self, credential: Credential, principal: Principal, bucket: Bucket) -> None:
         """Note it after the answer was sent, so that nobody waits for it."""
-        if time.monotonic() - bucket.noted_at < bounds.USE_NOTED:
+        if seconds() - bucket.noted_at < bounds.USE_NOTED:
             return
-        bucket.noted_at = time.monotonic()
+        bucket.noted_at = seconds()
 
         def note(connection: Connection) -> None:
             if principal.token_id is not None:

@@ -27,6 +27,11 @@ BLOBS = "/api/v1/blobs/"
 _NEW_NETWORK = 64  # bits of an IPv6 address: one customer has all that begin with them
 
 
+def seconds() -> float:
+    """Return the time of a clock that is never set."""
+    return time.monotonic()
+
+
 class Bucket(Struct):
     """Requests that may still come now; more are added with time."""
 
@@ -49,7 +54,7 @@ class Buckets:
 
     def take(self, name: str, rate: float, burst: float) -> Bucket:
         """Take one; raise the problem 429 if none is left."""
-        now = time.monotonic()
+        now = seconds()
         bucket = self._buckets.setdefault(name, Bucket(level=burst, at=now, rate=rate, burst=burst))
         self._buckets.move_to_end(name)
         while len(self._buckets) > bounds.RATE_BUCKETS:

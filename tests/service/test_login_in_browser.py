@@ -1,0 +1,136 @@
+"""Logging in with a real browser, without JavaScript of ours; and what another site can make the browser do."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from sqlalchemy import URL, select
+
+from ragcontract.service.database import Database, database_url
+from ragcontract.service.sessions import first_admin
+from ragcontract.service.tables import audit, sessions, tokens
+from ragcontract.service.web.authentication import now_ms
+from tests.browser import Browser
+from tests.service.askers import new_user
+from tests.service.other_site import page_of_another_site, served
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> URL:
+    """An empty database of one kind: the browser does not see which."""
+    return database_url(str(tmp_path / "service.db"))
+
+
+@pytest.fixture
+def browser(browser_of_module: Browser) -> Iterator[Browser]:
+    """Return a browser that knows no cookie."""
+    browser_of_module.resize(1200, 900)
+    browser_of_module.media()
+    browser_of_module.send("Network.clearBrowserCookies")
+    yield browser_of_module
+    browser_of_module.send("Page.navigate", url="about:blank")
+
+
+def go(browser: Browser, url: str) -> None:
+    browser.send("Page.navigate", url="about:blank")
+    browser.complaints.clear()
+    browser.send("Page.navigate", url=url)
+    browser.wait("location.protocol !== 'about:' && document.readyState === 'complete'")
+
+
+def text(browser: Browser) -> str:
+    return str(browser.js("document.body.innerText"))
+
+
+def log_in(browser: Browser, address: str, key: str) -> None:
+    go(browser, f"{address}/")
+    browser.wait("document.activeElement?.id === 'key'")  # the page leads to the login, and the cursor is there
+    browser.type(key)
+    browser.press("Enter")
+    browser.wait("document.body && document.body.innerText.includes('You are logged in as')")
+
+
+def fits(browser: Browser) -> bool:
+    return bool(browser.js("document.documentElement?.scrollWidth <= innerWidth"))
+
+
+@pytest.mark.parametrize("width", [400, 1200])
+def test_a_person_logs_in_with_a_link_and_later_with_the_key(width: int, database: Database, browser: Browser) -> None:
+    link = database.write(lambda connection: first_admin(connection, now_ms()))
+    browser.resize(width, 900)
+    with served(database) as address:
+        go(browser, f"{address}/login?link={link}")
+        assert fits(browser)
+        browser.press("Tab", "Enter")
+        browser.wait("document.getElementById('key')?.tagName === 'CODE'")
+        assert fits(browser)
+        key = browser.js("document.getElementById('key').textContent")
+        browser.press("Tab", "Enter")
+        browser.wait("document.body && document.body.innerText.includes('You are logged in as admin')")
+        browser.press("Tab", "Enter")
+        browser.wait("document.activeElement?.id === 'key'")
+        assert browser.complaints == []
+        browser.type("rc_wrong")
+        browser.press("Enter")
+        browser.wait("document.querySelector('[role=alert]')")
+        assert "not a valid key" in text(browser)
+        assert ("alert", "") in browser.accessible()
+        assert [each for each in browser.accessible() if each[0] == "textbox"] == [("textbox", "Your key")]
+        assert fits(browser)
+        log_in(browser, address, key)
+        assert browser.complaints == []
+        assert browser.js("document.cookie") == ""
+        assert browser.js("getComputedStyle(document.querySelector('button')).borderRadius") == "6px"
+
+
+FORM = '<form method="post" enctype="text/plain" action="{}{}"><input name="x" value="1"></form>'
+
+
+@pytest.mark.parametrize(
+    ("host", "answers"),
+    [
+        ("localhost", ['"status":403']),  # another port is another origin of the same site: the cookie is sent
+        ("127.0.0.1", ['"status":401', "Log in"]),  # another site: the browser keeps the cookie to itself
+    ],
+)
+@pytest.mark.parametrize("path", ["/api/v1/users/ana/link", "/logout"])
+def test_a_form_of_another_origin_changes_nothing(
+    path: str, host: str, answers: Sequence[str], database: Database, browser: Browser
+) -> None:
+    key = database.write(lambda connection: new_user(connection, "ana"))
+    with served(database) as address, page_of_another_site(FORM.format(address, path)) as port:
+        log_in(browser, address, key)
+        with database.read() as connection:
+            before = [connection.execute(select(table)).all() for table in (audit, tokens.c.id, sessions.c.sha256)]
+        go(browser, f"http://{host}:{port}/")
+        browser.js("document.forms[0].submit()")
+        browser.wait(f"location.port !== '{port}' && document.readyState === 'complete'")
+        assert any(answer in text(browser) for answer in answers)
+        with database.read() as connection:
+            after = [connection.execute(select(table)).all() for table in (audit, tokens.c.id, sessions.c.sha256)]
+        assert after == before
+        go(browser, f"{address}/")
+        assert "You are logged in as ana" in text(browser)
+
+
+def test_another_site_logs_nobody_in_and_reads_nothing(database: Database, browser: Browser) -> None:
+    key = database.write(lambda connection: new_user(connection, "mallory"))
+    form = f'<form method="post" action="{{}}/login"><input name="key" value="{key}"></form>'
+    with served(database) as address, page_of_another_site(form.format(address)) as port:
+        go(browser, f"http://localhost:{port}/")
+        browser.js("document.forms[0].submit()")
+        browser.wait(f"location.port !== '{port}' && document.readyState === 'complete'")
+        assert '"status":403' in text(browser)
+        go(browser, f"{address}/")
+        assert "Your key" in text(browser)
+        log_in(browser, address, key)
+        go(browser, f"http://localhost:{port}/")
+        reading = f"fetch('{address}/api/v1/users', {{credentials: 'include'}}).then(_ => 'read', _ => 'refused')"
+        assert browser.js(reading) == "refused"
+        framed = browser.js(
+            f"new Promise(done => {{ const frame = document.createElement('iframe'); frame.src = '{address}/';"
+            "frame.onload = () => done(frame.contentDocument === null ? 'refused' : 'open');"
+            "document.body.append(frame); })"
+        )
+        assert framed == "refused"
+        assert any("frame-ancestors" in complaint for complaint in browser.complaints)
