@@ -33,14 +33,13 @@ from tests.needs import require
 from tests.net.service import Reply, Service, refused
 from tests.process import rag_contract
 from tests.runner import ROOT, SHA, InProcess
-from tests.service.conftest import cluster, database  # noqa: F401 (fixtures)
 from tests.service.running import Running, running
 
 JOBS = 20
 
 
 @pytest.fixture
-def service(database: Database) -> Iterator[Running]:  # noqa: F811 (a fixture)
+def service(database: Database) -> Iterator[Running]:
     with running(database) as service:
         yield service
 
@@ -73,14 +72,14 @@ def added(*options: str) -> str:
     return ended.out + ended.err
 
 
-def stored(database: Database, column: str) -> bytes | None:  # noqa: F811 (a fixture)
+def stored(database: Database, column: str) -> bytes | None:
     """Return the blob that the only run names."""
     with database.read() as connection:
         sha256 = connection.execute(select(runs.c[column])).scalar_one()
         return blob(connection, sha256) if sha256 else None
 
 
-def test_a_check_is_recorded_with_its_report_and_its_contract(folder: Path, database: Database) -> None:  # noqa: F811
+def test_a_check_is_recorded_with_its_report_and_its_contract(folder: Path, database: Database) -> None:
     assert added().startswith("recorded entries/docs/")
     assert rag_contract("history", "add").out.startswith("already recorded: entries/docs/")
     assert stored(database, "report") == (folder / "report.json").read_bytes()
@@ -90,7 +89,7 @@ def test_a_check_is_recorded_with_its_report_and_its_contract(folder: Path, data
         assert connection.execute(select(projects.c.slug, projects.c.branch)).all() == [("docs", "main")]
 
 
-def test_a_private_check_is_recorded_without_them(folder: Path, database: Database) -> None:  # noqa: F811, ARG001
+def test_a_private_check_is_recorded_without_them(folder: Path, database: Database) -> None:  # noqa: ARG001
     assert added("--no-answers").startswith("recorded ")
     assert (stored(database, "report"), stored(database, "golden")) == (None, None)
     assert b"golden question" not in (stored(database, "results") or b"")
@@ -98,7 +97,7 @@ def test_a_private_check_is_recorded_without_them(folder: Path, database: Databa
 
 def test_what_is_too_large_for_the_service_is_left_out_with_a_warning(
     folder: Path,  # noqa: ARG001
-    database: Database,  # noqa: F811
+    database: Database,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert rag_contract("check", "--name", "docs").code == 0
@@ -261,7 +260,7 @@ def inputs(url: str, **more: str) -> dict[str, str]:
 def test_a_job_records_in_the_service_and_the_next_ones_compare_with_it(
     runner: Runner,
     service: Running,
-    database: Database,  # noqa: F811
+    database: Database,
     github: GitHub,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -298,7 +297,7 @@ def test_a_job_records_in_the_service_and_the_next_ones_compare_with_it(
 def test_a_private_job_sends_neither_report_nor_contract(
     runner: Runner,
     service: Running,
-    database: Database,  # noqa: F811
+    database: Database,
 ) -> None:
     runner.key = service.key
     recorded(runner, inputs=inputs(service.url, **{"no-answers": "true"}))

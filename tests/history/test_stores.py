@@ -17,7 +17,7 @@ from tests.github.standin import GitHub
 from tests.history.entries import FIRST, RUN, digest, id_of, new_entry, results_of, runs
 from tests.history.jobs_at_once import Job
 from tests.needs import require
-from tests.service.conftest import cluster, opened_database  # noqa: F401 (a fixture)
+from tests.service.conftest import opened_database
 from tests.service.running import running
 
 OPENED: dict[str, Callable[[Path, GitHub], Store]] = {
