@@ -14,7 +14,6 @@ import pytest
 from sqlalchemy import select
 
 from ragcontract.core import bounds
-from ragcontract.history import service_files
 from ragcontract.history.copy_and_prune import Copied, copy
 from ragcontract.history.folder import Folder
 from ragcontract.history.interface import Store
@@ -102,7 +101,7 @@ def test_what_is_too_large_for_the_service_is_left_out_with_a_warning(
 ) -> None:
     assert rag_contract("check", "--name", "docs").code == 0
     smaller = SimpleNamespace(BLOB=Path("golden.jsonl").stat().st_size - 1, REPORT=bounds.REPORT)
-    monkeypatch.setattr(service_files, "bounds", smaller)  # which the service keeps as they are
+    monkeypatch.setattr("ragcontract.history.service_files.bounds", smaller)  # which the service keeps as they are
     ended = rag_contract("history", "add")
     assert ended.code == 0, ended.err
     without = "the service gets the entry without it"
