@@ -12,7 +12,6 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.history.entry_of_report import entry_of_report
 from ragcontract.history.folder import Folder
-from ragcontract.history.service_files import ContractOfDay
 from ragcontract.history.service_store import ServiceStore
 from ragcontract.net.pacing import Timing
 from ragcontract.service.database import BusyError, Database, database_url, index_key
@@ -84,7 +83,7 @@ def writes_waiting(lab: Lab, number: int) -> bool:
 def a_contract_of_a_day(lab: Lab, size: int) -> bool:
     """Record a check whose golden file and config make a blob of this size."""
     row, config = msgspec.json.encode(golden()).decode(), "k: 5\n"
-    bare = len(msgspec.json.encode(ContractOfDay(golden=[f"{row}\n"], config=config)))
+    bare = len(msgspec.json.encode({"golden": [f"{row}\n"], "config": config}))
     lab.check(f"{row}{' ' * (size - bare)}\n".encode(), config=config)
     new = entry_of_report(Path("report.json"), Folder("history"), {}, for_service=True)
     assert (new.golden is None) == bool(new.left_out)
