@@ -17,7 +17,7 @@ from ragcontract.history.interface import Added
 from ragcontract.service.access import Principal
 from ragcontract.service.blobs import Kind, Sent, put_blob, result_sets_after, visible_blob
 from ragcontract.service.database import Database
-from ragcontract.service.recording import of_months, record, recording_of, with_rules
+from ragcontract.service.record_entry import of_months, record, recording_of, with_rules
 from ragcontract.service.tables import projects, runs
 
 KEPT = "the service keeps result sets as long as their runs"

@@ -15,8 +15,8 @@ from ragcontract.history.entry import EntryId, is_digest, is_folder_name
 from ragcontract.service.access import READ, RECORD, Principal
 from ragcontract.service.blobs import Kind, Sent, put_blob, result_sets_after, visible_blob
 from ragcontract.service.database import Page
+from ragcontract.service.record_entry import Recorded, record, recording_of, report_of, with_rules
 from ragcontract.service.recorded import DatabaseStore
-from ragcontract.service.recording import Recorded, record, recording_of, report_of, with_rules
 from ragcontract.service.web.authentication import Asker, Db, now_ms
 from ragcontract.service.web.problem_details import ProblemError
 from ragcontract.service.web.projects import NO_PROJECT, Cursor, Slug, require_project
