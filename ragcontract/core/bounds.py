@@ -351,3 +351,5 @@ SERVICE_WRITES_WAITING = 64  # writes; those that wait for the thread that write
 BLOB = 32 << 20  # bytes; a report, a result set or the contract of a day, sent to the service; 413, or 422
 PAGE_ITEMS = 100  # items; one page of a list of the service; 422
 ENTRIES_ANSWER = 8 << 20  # bytes; the entries of one answer of the service; the client asks again for the others
+SERVICE_HEADERS = 16 << 10  # bytes; the request line and the headers of a request; 400
+SERVICE_LAST_REQUESTS = 10  # s; the wait for requests at work when the service is asked to stop; cut off

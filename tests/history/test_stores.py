@@ -16,7 +16,13 @@ from tests.github.standin import GitHub
 from tests.history.entries import FIRST, RUN, digest, id_of, new_entry, results_of, runs
 from tests.history.jobs_at_once import Job
 from tests.needs import require
-from tests.service.conftest import cluster, opened_database  # noqa: F401 (a fixture)
+from tests.service.conftest import (  # noqa: F401 (fixtures)
+    cluster,
+    migrated_at,
+    open_database,
+    template_database,
+    template_file,
+)
 
 OPENED: dict[str, Callable[[Path, GitHub], Store]] = {
     "folder": lambda path, _github: Folder(str(path / "history")),
@@ -28,7 +34,7 @@ IN_DATABASES = ("sqlite", "postgres")
 @pytest.fixture(params=[*OPENED, *IN_DATABASES])
 def store(request: pytest.FixtureRequest, tmp_path: Path, github: GitHub) -> Iterator[Store]:
     if request.param in IN_DATABASES:
-        with opened_database(request.param, request, tmp_path) as database:
+        with migrated_at(request.param, request, tmp_path) as url, open_database(url) as database:
             yield DatabaseStore(database, Principal(actor="user:ana", role="admin"))
     else:
         if request.param == "branch":

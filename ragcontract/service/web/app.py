@@ -1,6 +1,7 @@
 """Puts the service together: its routes, and what stands before all of them."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from litestar import Litestar, Router
 from litestar.datastructures import State
@@ -24,6 +25,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     """What the operator chose."""
 
     allowed_hosts: Sequence[str] = ("localhost", "127.0.0.1", "[::1]")
+    projects: Path | None = None  # has a folder for each project that the service runs itself
 
 
 def application(database: Database, settings: Settings) -> Litestar:
