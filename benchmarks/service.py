@@ -42,6 +42,7 @@ LAST = datetime(2026, 11, 21, 20, 30, tzinfo=UTC)
 BRANCHES = ("main", "main", "topic", "release")
 TAGS = ("billing", "search", "api")
 REPORTS = 10  # every tenth run is sent with its report
+RAG_CONTRACT = (sys.executable, "-m", "ragcontract")
 HEAD = ("GET", "kB", "p50 ms", "p95 ms", "max ms")
 AT_ONCE = 100  # runs; a transaction
 FILLER = Principal(actor="benchmark", role="admin")
@@ -71,7 +72,9 @@ def checked(name: str, queries: int, folder: Path) -> Checked:
         (folder / file).write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "ragcontract.yml").write_text("minimums:\n  mrr_at_k: 0.7\n")
     for command in (["check", "--name", name], ["history", "add", "--history", "history"]):
-        subprocess.run([sys.executable, "-m", "ragcontract", *command], cwd=folder, stdout=subprocess.DEVNULL, check=False)
+        subprocess.run(
+            [sys.executable, "-m", "ragcontract", *command], cwd=folder, stdout=subprocess.DEVNULL, check=False
+        )
     (path,) = (folder / "history" / "entries").rglob("*.json")
     entry = decode(path.read_bytes(), path.relative_to(folder / "history").as_posix())
     results = Folder(str(folder / "history")).results(entry.results.sha256 if entry.results else "")
@@ -135,7 +138,7 @@ def add(connection: Connection, batch: list[Filled]) -> None:
 @contextmanager
 def served(db: str) -> Iterator[str]:
     """Start the service at a free port, and give its address."""
-    command = [sys.executable, "-m", "ragcontract", "serve", "--db", db, "--port", "0"]
+    command = [*RAG_CONTRACT, "serve", "--db", db, "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         try:
             yield next(line.split()[-1].rstrip("/") for line in process.stdout or () if "serves" in line)

@@ -52,6 +52,27 @@ def open_database(url: URL) -> Iterator[Database]:
         database.close()
 
 
+@contextmanager
+def address(kind: str, request: pytest.FixtureRequest, folder: Path, *, template: bool = False) -> Iterator[URL]:
+    """Give the address of a database of a kind: an empty one, or one that has the tables."""
+    if kind == "sqlite":
+        file = folder / "service.db"
+        if template:
+            shutil.copy(request.getfixturevalue("template_file"), file)
+        yield database_url(str(file))
+    else:
+        name = request.getfixturevalue("template_database") if template else "template0"
+        with request.getfixturevalue("cluster").new_database(name) as url:
+            yield url
+
+
+@contextmanager
+def opened_database(kind: str, request: pytest.FixtureRequest, folder: Path) -> Iterator[Database]:
+    """Open a database of a kind that has the tables of the service, and nothing in them."""
+    with address(kind, request, folder, template=True) as url, open_database(url) as database:
+        yield database
+
+
 @pytest.fixture(params=KINDS)
 def kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
@@ -60,28 +81,14 @@ def kind(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def empty(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[URL]:
     """The address of an empty database."""
-    if kind == "sqlite":
-        yield database_url(str(tmp_path / "service.db"))
-    else:
-        with request.getfixturevalue("cluster").new_database() as url:
-            yield url
-
-
-@contextmanager
-def migrated_at(kind: str, request: pytest.FixtureRequest, folder: Path) -> Iterator[URL]:
-    """Give the address of a database of a kind with the tables of the service, and nothing in them."""
-    if kind == "sqlite":
-        yield database_url(str(shutil.copy(request.getfixturevalue("template_file"), folder / "service.db")))
-    else:
-        template = request.getfixturevalue("template_database")
-        with request.getfixturevalue("cluster").new_database(template) as url:
-            yield url
+    with address(kind, request, tmp_path) as url:
+        yield url
 
 
 @pytest.fixture
 def migrated(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[URL]:
     """The address of a database with the tables of the service, and nothing in them."""
-    with migrated_at(kind, request, tmp_path) as url:
+    with address(kind, request, tmp_path, template=True) as url:
         yield url
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from ragcontract.cli.commands.service import db_option, of_service
 from ragcontract.cli.console import say
+from ragcontract.cli.service_options import db_option, of_service
 from ragcontract.core.errors import ExitCode
 from ragcontract.core.lines import Line
 

@@ -2,37 +2,19 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
 
 import click
 
+from ragcontract.cli.account_commands import token, user
 from ragcontract.cli.console import say
+from ragcontract.cli.service_options import db_option, of_service
 from ragcontract.core import bounds
-from ragcontract.core.errors import ExitCode, InputError
+from ragcontract.core.errors import ExitCode
 from ragcontract.core.lines import Line
 
-T = TypeVar("T")
 MIGRATE: Line[Callable[[str], str]] = Line(home="ragcontract.service.upkeep:migrated")
 BACKUP: Line[Callable[[str, Path], None]] = Line(home="ragcontract.service.upkeep:back_up")
 CHECK: Line[Callable[[str], list[str]]] = Line(home="ragcontract.service.upkeep:problems_of")
-INSTALL = 'install it: pip install "rag-contract[service]"'
-db_option = click.option(
-    "--db",
-    envvar="RAG_CONTRACT_DB",
-    default="service.db",
-    metavar="URL",
-    help="The database: a file, or postgresql://USER@HOST/NAME. [RAG_CONTRACT_DB, or service.db]",
-)
-
-
-def of_service(line: Line[T]) -> T:
-    """Import a part of the service, which is an extra; raises InputError where it is not installed."""
-    try:
-        return line.load()
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("ragcontract"):
-            raise
-        raise InputError([f"the service needs {error.name}; {INSTALL}"]) from error
 
 
 @click.group("service")
@@ -75,3 +57,7 @@ def check(*, db: str) -> int:
     problems = of_service(CHECK)(db)
     say("".join(f"{problem}\n" for problem in problems[: bounds.PROBLEMS]) or "the database is whole\n")
     return ExitCode.BROKEN if problems else ExitCode.PASS
+
+
+command.add_command(user)
+command.add_command(token)
