@@ -86,7 +86,7 @@ class DatabaseStore:
     def result_sets(self) -> set[str]:
         digests: set[str] = set()
         with self._database.read() as connection:
-            while more := result_sets_after(connection, self._principal, max(digests, default=""), bounds.ENTRIES):
+            while more := result_sets_after(connection, self._principal, max(digests, default=""), bounds.PAGE_DIGESTS):
                 digests.update(more)
         return digests
 

@@ -1,6 +1,7 @@
 """Limits on the team service: what its database and its API take at once."""
 
 from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
 from threading import Event, Thread
 
@@ -15,6 +16,7 @@ from ragcontract.history.folder import Folder
 from ragcontract.history.service_files import ContractOfDay
 from ragcontract.history.service_store import ServiceStore
 from ragcontract.net.pacing import Timing
+from ragcontract.report.html import page
 from ragcontract.service.database import BusyError, Database, database_url, index_key
 from ragcontract.service.tables import metadata
 from tests.bounds.lab import Case, Cases, Lab
@@ -126,9 +128,32 @@ def pages(_: Lab, number: int) -> bool:
             return False
 
 
+def digests(lab: Lab, number: int) -> bool:
+    """Ask for the digests of so many result sets."""
+    service = served(lab)
+    for new in runs(number):
+        service.add(new)
+    return service.get("/blobs")["next"] is None
+
+
+def pages_of_reports(lab: Lab, number: int) -> bool:
+    """Show so many reports, and the first one again; return whether its page was kept."""
+    lab.check()
+    service, rendered = served(lab), count()
+    lab.patch.setattr(page, "render", lambda _report: b"%d" % next(rendered))
+    for place, new in enumerate(runs(number, "")):
+        report = (lab.folder / "report.json").read_bytes() + b"\n" * place
+        service.add(new, report=service.send_blob(report, "report"))
+    for run in [*range(1, number + 1), 1]:
+        assert service.request("GET", f"/runs/{run}/report.html").status_code == 200
+    return next(rendered) == number
+
+
 CASES: Cases = {
     "BLOB": Case(a_contract_of_a_day, small=1_000),
     "PAGE_ITEMS": Case(items),
+    "PAGE_DIGESTS": Case(digests, small=3),
+    "REPORT_PAGES": Case(pages_of_reports),
     "ENTRIES_ANSWER": Case(entries_in_an_answer, small=10_000),
     "SERVICE_PAGES": Case(pages),
     "INDEXED_TEXT": Case(lambda _lab, size: index_key("x" * size) == "x" * size),

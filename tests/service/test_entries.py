@@ -276,6 +276,7 @@ def test_ids_and_digests_come_in_parts(served: Served, monkeypatch: pytest.Monke
     for new in entries:
         served.add(new)
     monkeypatch.setattr(bounds, "ENTRIES", 2)
+    monkeypatch.setattr(bounds, "PAGE_DIGESTS", 2)
     for path, params, key, expected in (
         ("/projects/docs/entries", {"month": "2026-11"}, "ids", [new.entry.id for new in reversed(entries)]),
         ("/blobs", {}, "items", sorted(digest(new.results) for new in entries)),

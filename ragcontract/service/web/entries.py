@@ -162,8 +162,8 @@ def list_blobs(principal: Asker, database: Db, cursor: Cursor = None) -> Page[st
     if cursor is not None and not is_digest(cursor):
         raise InputError(["cursor: is not one of this list"])
     with database.read() as connection:
-        digests = result_sets_after(connection, principal, cursor or "", bounds.ENTRIES + 1)
-    listed = digests[: bounds.ENTRIES]
+        digests = result_sets_after(connection, principal, cursor or "", bounds.PAGE_DIGESTS + 1)
+    listed = digests[: bounds.PAGE_DIGESTS]
     return Page(items=listed, next=listed[-1] if len(digests) > len(listed) else None)
 
 
