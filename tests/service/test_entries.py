@@ -202,15 +202,20 @@ def test_twenty_clients_at_once_add_twenty_entries_twice(served: Served) -> None
 
 
 def test_twenty_clients_at_once_add_one_entry_once(served: Served) -> None:
+    served.add(new_entry(run=RUN + 1))
     new = new_entry(metrics={"mrr": {"label": "MRR", "value": 0.5, "status": "pass"}}, failed=["q1"])
     assert at_once(lambda _: served.post(new)) == [200] * 19 + [201]
-    assert [count_of(served.database, table) for table in (runs, points, broken)] == [1, 1, 1]
+    assert [count_of(served.database, table) for table in (runs, points, broken)] == [2, 1, 1]
 
 
-def test_of_twenty_checks_of_one_run_at_once_one_is_recorded(served: Served) -> None:
+@pytest.mark.parametrize("project", ["a new project", "a project"])
+def test_of_twenty_checks_of_one_run_at_once_one_is_recorded(served: Served, project: str) -> None:
+    before = 0 if project == "a new project" else 1
+    if before:
+        served.add(new_entry(run=RUN + 1))
     entries = [new_entry(at=FIRST + timedelta(seconds=number)) for number in range(20)]
     assert at_once(lambda number: served.post(entries[number])) == [201] + [409] * 19
-    assert count_of(served.database, runs) == 1
+    assert count_of(served.database, runs) == 1 + before
 
 
 def test_twenty_clients_at_once_send_one_blob(served: Served) -> None:
