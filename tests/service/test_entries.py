@@ -76,11 +76,11 @@ def changed(**fields: Any) -> bytes:
 DEEP = b'{"id":' + b"[" * 200 + b"]" * 200 + b"}"
 SOURCE = json.loads(new_entry().content)["source"]
 REFUSED: dict[str, tuple[int, str, Callable[[Served], Any]]] = {
-    "no JSON": (422, "entries/docs: is not an entry", with_content(b"{")),
-    "nothing": (422, "entries/docs: is not an entry", with_content(b"")),
+    "no JSON": (400, "the body is not JSON", with_content(b"{")),
+    "nothing": (400, "the body is not JSON", with_content(b"")),
     "a list": (422, "entries/docs: is not an entry", with_content(b"[]")),
     "nested too deeply": (422, "entries/docs: is not an entry", with_content(DEEP)),
-    "half a character": (422, "is not an entry", with_content(changed().replace(b'"main"', b'"\\ud800"'))),
+    "half a character": (400, "the body is not JSON", with_content(changed().replace(b'"main"', b'"\\ud800"'))),
     "not UTF-8": (422, "is not UTF-8", with_content(changed().replace(b"{", b'{"further": "\xff",', 1))),
     "a field of another type": (422, "verdict", with_content(changed(verdict="maybe"))),
     "a path for an id": (422, "entries/docs: ", with_content(changed(id="../../etc/passwd"))),

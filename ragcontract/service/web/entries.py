@@ -3,6 +3,7 @@
 from itertools import accumulate
 from typing import Annotated, Any
 
+import msgspec
 from litestar import Request, Response, get, post, put
 from litestar.params import FromPath, FromQuery, QueryParameter, RawBody
 from msgspec import Meta, Struct
@@ -137,6 +138,8 @@ def add_entry(
             require_project(connection, principal, slug)
     if request.content_type[0] != JSON:
         raise ProblemError(415, f"an entry is sent as {JSON}")
+    if not _is_json(body):
+        raise ProblemError(400, "the body is not JSON")
     recording = replace(
         recording_of(slug, body),
         report=report,
@@ -154,6 +157,14 @@ def add_entry(
     recorded = database.write(job)
     status = 201 if recorded.added == "added" else 200
     return Response(Added(id=recorded.run_id, key=recording.entry.id), status_code=status)
+
+
+def _is_json(body: bytes) -> bool:
+    try:
+        msgspec.json.decode(body, type=msgspec.Raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return True
 
 
 @get("/blobs", access=READ, sync_to_thread=True)
