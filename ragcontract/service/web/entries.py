@@ -3,6 +3,7 @@
 from itertools import accumulate
 from typing import Annotated, Any
 
+import msgspec
 from litestar import Request, Response, get, post, put
 from litestar.params import FromPath, FromQuery, QueryParameter, RawBody
 from msgspec import Meta, Struct
@@ -15,8 +16,8 @@ from ragcontract.history.entry import EntryId, is_digest, is_folder_name
 from ragcontract.service.access import READ, RECORD, Principal
 from ragcontract.service.blobs import Kind, Sent, put_blob, result_sets_after, visible_blob
 from ragcontract.service.database import Page
+from ragcontract.service.record_entry import Recorded, record, recording_of, report_of, with_rules
 from ragcontract.service.recorded import DatabaseStore
-from ragcontract.service.recording import Recorded, record, recording_of, report_of, with_rules
 from ragcontract.service.web.authentication import Asker, Db, now_ms
 from ragcontract.service.web.problem_details import ProblemError
 from ragcontract.service.web.projects import NO_PROJECT, Cursor, Slug, require_project
@@ -137,6 +138,8 @@ def add_entry(
             require_project(connection, principal, slug)
     if request.content_type[0] != JSON:
         raise ProblemError(415, f"an entry is sent as {JSON}")
+    if not _is_json(body):
+        raise ProblemError(400, "the body is not JSON")
     recording = replace(
         recording_of(slug, body),
         report=report,
@@ -156,14 +159,22 @@ def add_entry(
     return Response(Added(id=recorded.run_id, key=recording.entry.id), status_code=status)
 
 
+def _is_json(body: bytes) -> bool:
+    try:
+        msgspec.json.decode(body, type=msgspec.Raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return True
+
+
 @get("/blobs", access=READ, sync_to_thread=True)
 def list_blobs(principal: Asker, database: Db, cursor: Cursor = None) -> Page[str]:
     """Return the digests of all result sets of the projects that the key may see."""
     if cursor is not None and not is_digest(cursor):
         raise InputError(["cursor: is not one of this list"])
     with database.read() as connection:
-        digests = result_sets_after(connection, principal, cursor or "", bounds.ENTRIES + 1)
-    listed = digests[: bounds.ENTRIES]
+        digests = result_sets_after(connection, principal, cursor or "", bounds.PAGE_DIGESTS + 1)
+    listed = digests[: bounds.PAGE_DIGESTS]
     return Page(items=listed, next=listed[-1] if len(digests) > len(listed) else None)
 
 

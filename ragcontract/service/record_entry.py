@@ -21,7 +21,7 @@ from ragcontract.service.blobs import blob, insert_if_new, require_blob
 from ragcontract.service.database import index_key, storable
 from ragcontract.service.tables import broken, points, projects, runs
 
-LARGEST = 2**63 - 1  # that a column of numbers can have
+BIGINT = 2**63 - 1  # the largest number of a column
 
 
 class Recording(Struct, frozen=True, kw_only=True):
@@ -67,7 +67,7 @@ def recording_of(slug: str, content: bytes) -> Recording:
         raise InputError([f"{path}: is not UTF-8"]) from error
     numbers = {"run_id": entry.source.run_id, "pull_request": entry.source.pull_request}
     for name, number in (numbers | {"run_attempt": entry.source.run_attempt}).items():
-        if number is not None and abs(number) > LARGEST:
+        if number is not None and abs(number) > BIGINT:
             raise InputError([f"{path}: source.{name}: is too large"])
     return Recording(new=NewEntry(entry=entry, content=content), text=text)
 
