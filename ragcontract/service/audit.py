@@ -7,11 +7,11 @@ from sqlalchemy import Connection, Row, delete, select
 
 from ragcontract.core import bounds
 from ragcontract.service.database import index_key, storable
-from ragcontract.service.tables import audit, deletions
+from ragcontract.service.frozen import retention
+from ragcontract.service.tables import audit
 
 DAY = 86_400_000  # ms
 COMMAND_LINE = "command line"
-AGE = "age"
 
 
 class Author(Struct, frozen=True, kw_only=True):
@@ -47,7 +47,5 @@ def audit_below(connection: Connection, number: int, limit: int) -> list[Row[Any
 
 def expire(connection: Connection, now: int) -> int:
     """Delete the rows that are too old, and return how many they were."""
-    connection.execute(deletions.insert().values(reason=AGE))
-    deleted = connection.execute(delete(audit).where(audit.c.at < now - bounds.AUDIT_DAYS * DAY)).rowcount
-    connection.execute(deletions.delete().where(deletions.c.reason == AGE))
-    return deleted
+    with retention(connection):
+        return connection.execute(delete(audit).where(audit.c.at < now - bounds.AUDIT_DAYS * DAY)).rowcount

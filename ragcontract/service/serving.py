@@ -14,9 +14,11 @@ from sqlalchemy import select
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.service.database import Database
+from ragcontract.service.logging_in import first_admin
 from ragcontract.service.migrate import check_revision, held, migrate, opened
 from ragcontract.service.tables import users
 from ragcontract.service.web.app import Settings, application
+from ragcontract.service.web.authentication import now_ms
 from ragcontract.service.web.request_log import JsonLines, RequestLog
 
 REASONS = {
@@ -35,9 +37,11 @@ def serve(
     allowed_hosts: Sequence[str],
     forwarded_allow_ips: str,
     projects: Path | None,
-    when_ready: Callable[[str], None],
+    when_ready: Callable[[str, str | None], None],
 ) -> None:
     """Serve until a signal asks to stop; ``when_ready`` is called with the address once it answers.
+
+    While nobody has logged in, ``when_ready`` also gets the secret of a link that logs the first administrator in.
 
     Raises :class:`InputError` if the address, the port or the database cannot be used.
     """
@@ -50,6 +54,7 @@ def serve(
             if not ip_address(address).is_loopback and not _has_users(database):
                 advice = "make one with `rag-contract service user add NAME --role admin`"
                 raise InputError([f"--host {host}: others could reach a service that has no user yet; {advice}"])
+            link = database.write(lambda connection: first_admin(connection, now_ms()))
             settings = Settings(allowed_hosts=(*Settings().allowed_hosts, *allowed_hosts), projects=projects)
             config = uvicorn.Config(
                 RequestLog(application(database, settings)),
@@ -66,7 +71,7 @@ def serve(
             )
             shown = f"[{address}]" if ":" in address else address
             with _logging(), suppress(KeyboardInterrupt):  # the signal that has ended it, once more
-                _Server(config, lambda: when_ready(f"http://{shown}:{number}")).run(sockets=[listener])
+                _Server(config, lambda: when_ready(f"http://{shown}:{number}", link)).run(sockets=[listener])
 
 
 class _Server(uvicorn.Server):

@@ -15,13 +15,13 @@ def service(url: URL, *argv: str) -> Ended:
     return rag_contract("service", *argv, "--db", url.render_as_string(hide_password=False))
 
 
-def test_a_user_is_added_and_logs_in_with_the_link_that_is_printed(empty: URL, database: Database) -> None:
-    added = service(empty, "user", "add", "ana", "--role", "editor", "--url", "https://rag.example/")
+def test_a_user_is_added_and_logs_in_with_the_link_that_is_printed(migrated: URL, database: Database) -> None:
+    added = service(migrated, "user", "add", "ana", "--role", "editor", "--url", "https://rag.example/")
     assert (added.code, added.out.count("\n")) == (0, 1)
     address, _, link = added.out.strip().partition("?link=")
     assert address == "https://rag.example/login"
     assert "works once, within 15 minutes" in added.err
-    again = service(empty, "user", "link", "ana").out.strip().partition("?link=")[2]
+    again = service(migrated, "user", "link", "ana").out.strip().partition("?link=")[2]
     with client_of(database) as client:
         answers = [ask(client, "POST", "/login", FROM_OWN_PAGE, data={"link": each}) for each in (link, again)]
     assert [answer.status_code for answer in answers] == [401, 200]
@@ -30,9 +30,9 @@ def test_a_user_is_added_and_logs_in_with_the_link_that_is_printed(empty: URL, d
 
 
 @pytest.mark.parametrize("contract", ["docs", "My Docs"])
-def test_a_key_is_printed_and_its_project_created(contract: str, empty: URL, database: Database) -> None:
+def test_a_key_is_printed_and_its_project_created(contract: str, migrated: URL, database: Database) -> None:
     argv = ("token", "add", "ci", "--scope", "record", "--scope", "read", "--project", contract, "--expires", "1")
-    first, second = service(empty, *argv), service(empty, *argv)
+    first, second = service(migrated, *argv), service(migrated, *argv)
     assert [ended.code for ended in (first, second)] == [0, 0]
     assert (first.err, second.err) == (f"created project {folder_of(contract)}\n", "")
     with database.read() as connection:
@@ -56,14 +56,14 @@ def test_a_key_is_printed_and_its_project_created(contract: str, empty: URL, dat
     ],
 )
 @pytest.mark.usefixtures("database")
-def test_what_is_wrong_is_said(argv: tuple[str, ...], problem: str, empty: URL) -> None:
-    ended = service(empty, *argv)
+def test_what_is_wrong_is_said(argv: tuple[str, ...], problem: str, migrated: URL) -> None:
+    ended = service(migrated, *argv)
     assert (ended.code, ended.out) == (2, "")
     assert problem in ended.err
 
 
 @pytest.mark.usefixtures("database")
-def test_a_user_is_added_once(empty: URL) -> None:
-    first, second = (service(empty, "user", "add", "ana", "--role", "admin") for _ in range(2))
+def test_a_user_is_added_once(migrated: URL) -> None:
+    first, second = (service(migrated, "user", "add", "ana", "--role", "admin") for _ in range(2))
     assert (first.code, second.code) == (0, 2)
     assert "there is a user ana already" in second.err

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from ragcontract.cli.commands.service import db_option, of_service
 from ragcontract.cli.console import say
+from ragcontract.cli.service_options import db_option, of_service
 from ragcontract.core.errors import ExitCode
 from ragcontract.core.lines import Line
 
@@ -54,6 +54,13 @@ def command(
         allowed_hosts=allowed_hosts,
         forwarded_allow_ips=forwarded_allow_ips,
         projects=projects,
-        when_ready=lambda url: say(f"rag-contract serves {url}\n"),
+        when_ready=_say_ready,
     )
     return ExitCode.PASS
+
+
+def _say_ready(url: str, link: str | None) -> None:
+    say(f"rag-contract serves {url}\n")
+    if link:
+        say("nobody has logged in yet; this link logs the user admin in, once, within 15 minutes:\n")
+        say(f"{url}/login?link={link}\n")

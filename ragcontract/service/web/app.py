@@ -19,8 +19,8 @@ from ragcontract.service.database import Database
 from ragcontract.service.web import administration, description, entries, health, login, projects, runs
 from ragcontract.service.web.authentication import LoginNeededError, author_of, guard, principal_of
 from ragcontract.service.web.front import Front
-from ragcontract.service.web.limits import CheckedRequest
 from ragcontract.service.web.problem_details import HANDLERS
+from ragcontract.service.web.request_limits import CheckedRequest
 
 API = "/api/v1"
 ROUTES: Sequence[ControllerRouterHandler] = (

@@ -18,10 +18,10 @@ from ragcontract.core import bounds
 from ragcontract.service.access import Principal
 from ragcontract.service.accounts import note_key_use
 from ragcontract.service.database import BusyError, Database
-from ragcontract.service.sessions import note_session_use
+from ragcontract.service.logging_in import note_session_use
 from ragcontract.service.web.authentication import Credential, credential_of, host_of, now_ms, principal_with
-from ragcontract.service.web.limits import Bodies, Bucket, RequestRates, address_of, network_of, seconds
 from ragcontract.service.web.problem_details import ProblemError, answer_to
+from ragcontract.service.web.request_limits import Bodies, Bucket, RequestRates, address_of, network_of, seconds
 
 log = logging.getLogger(__name__)
 HEALTH = frozenset({"/healthz", "/readyz"})

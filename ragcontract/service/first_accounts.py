@@ -12,8 +12,9 @@ from ragcontract.history.entry import folder_of
 from ragcontract.history.interface import ConflictError
 from ragcontract.service.accounts import add_machine_key, add_user
 from ragcontract.service.audit import COMMAND_LINE, Author, record
-from ragcontract.service.database import Database, Job, T, database_url, storable
-from ragcontract.service.sessions import create_link
+from ragcontract.service.database import Job, T, storable
+from ragcontract.service.logging_in import create_link
+from ragcontract.service.migrate import check_revision, migrate, opened
 from ragcontract.service.tables import projects
 
 
@@ -67,10 +68,11 @@ def _author() -> Author:
 
 
 def _written(db: str, job: Job[T]) -> T:
-    database = Database(database_url(db))
-    try:
-        return database.write(job)
-    except ConflictError as error:
-        raise InputError(error.problems) from error
-    finally:
-        database.close()
+    with opened(db, create=True) as database:
+        if database.is_sqlite:
+            migrate(database)
+        check_revision(database)
+        try:
+            return database.write(job)
+        except ConflictError as error:
+            raise InputError(error.problems) from error
