@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeVar
 from urllib.parse import urlencode
 
 from litestar import delete, get, patch, post
-from litestar.params import JSONBody, Parameter
+from litestar.params import JSONBody, PathParameter, QueryParameter
 from msgspec import Meta, Struct
 from sqlalchemy import Connection, Row, select
 
@@ -33,9 +33,9 @@ from ragcontract.service.web.problem_details import ProblemError
 T = TypeVar("T")
 PAGE = 50
 Time = Annotated[int, Meta(description="Milliseconds since 1970, UTC.")]
-Limit = Annotated[int, Parameter(ge=1, le=bounds.PAGE_ITEMS, description="How many items, at most.")]
-Cursor = Annotated[str | None, Parameter(description="What the part before has as `next`.")]
-UserName = Annotated[str, Parameter(description="The name of a user.")]
+Limit = Annotated[int, QueryParameter(ge=1, le=bounds.PAGE_ITEMS, description="How many items, at most.")]
+Cursor = Annotated[str | None, QueryParameter(description="What the part before has as `next`.")]
+UserName = Annotated[str, PathParameter(description="The name of a user.")]
 _CURSOR = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
 
 
@@ -179,7 +179,7 @@ def post_key(data: JSONBody[NewMachineKey], database: Db, author: By) -> Created
 
 @delete("/tokens/{prefix:str}", access=ADMIN, sync_to_thread=True)
 def delete_key(
-    prefix: Annotated[str, Parameter(description="The 8 characters after rc_.")], database: Db, author: By
+    prefix: Annotated[str, PathParameter(description="The 8 characters after rc_.")], database: Db, author: By
 ) -> None:
     """Revoke a key, for good. With that of a user, the user's sessions end as well."""
     if not database.write(lambda connection: revoke_key(connection, prefix, author)):
