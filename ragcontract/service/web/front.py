@@ -99,9 +99,15 @@ class Front:
             await self._note_use(credential, principal, bucket)
 
     def _check_headers(self, scope: HTTPScope) -> None:
+        sizes = [len(name) + len(value) for name, value in scope["headers"]]
+        if sum(sizes) + len(scope["raw_path"]) + len(scope["query_string"]) > bounds.SERVICE_HEADERS:
+            raise ProblemError(431)  # the server refuses only what does not arrive at once
         names = [name for name, _ in scope["headers"] if name in _ONCE]
         if len(names) != len({*names}):
             raise ProblemError(400, "a header is there twice")
+        if {b"content-length", b"transfer-encoding"} <= {name for name, _ in scope["headers"]}:
+            # A proxy may believe the other one, and take the rest of this body for the next request.
+            raise ProblemError(400, "the body has two lengths", headers={"Connection": "close"})
         if scope["method"] not in METHODS:
             raise ProblemError(405, headers={"Allow": ", ".join(sorted(METHODS))})
         if scope["path"] in HEALTH:  # what asks for these may know only an address
