@@ -51,7 +51,7 @@ def serve(
         with held(database):
             check_revision(database)
             address, number = listener.getsockname()[:2]
-            if not ip_address(address).is_loopback and not _has_users(database):
+            if not (ip_address(str(address)).is_loopback or _has_users(database)):
                 advice = "make one with `rag-contract service user add NAME --role admin`"
                 raise InputError([f"--host {host}: others could reach a service that has no user yet; {advice}"])
             link = database.write(lambda connection: first_admin(connection, now_ms()))
