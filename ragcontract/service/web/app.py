@@ -1,14 +1,15 @@
 """Puts the service together: its routes, and what stands before all of them."""
 
 from collections.abc import Sequence
+from mimetypes import guess_type
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from litestar import Litestar, Router
-from litestar.datastructures import CacheControlHeader, State
+from litestar import Litestar, Response, Router, get
+from litestar.datastructures import State
 from litestar.di import Provide
+from litestar.params import FromPath
 from litestar.plugins.jinja import JinjaTemplateEngine
-from litestar.static_files import create_static_files_router
 from litestar.template import TemplateConfig
 from litestar.types import ControllerRouterHandler
 from msgspec import Struct
@@ -19,8 +20,8 @@ from ragcontract.service.database import Database
 from ragcontract.service.web import administration, description, entries, health, login, projects, runs
 from ragcontract.service.web.authentication import LoginNeededError, author_of, guard, principal_of
 from ragcontract.service.web.front import Front
-from ragcontract.service.web.limits import CheckedRequest
-from ragcontract.service.web.problem_details import HANDLERS
+from ragcontract.service.web.problem_details import HANDLERS, ProblemError
+from ragcontract.service.web.request_limits import CheckedRequest
 
 API = "/api/v1"
 ROUTES: Sequence[ControllerRouterHandler] = (
@@ -33,6 +34,7 @@ ROUTES: Sequence[ControllerRouterHandler] = (
 PAGES: Sequence[ControllerRouterHandler] = login.ROUTES
 _HERE = Path(__file__).parents[1]
 _STATIC_SECONDS = 3600
+STATIC = {path.name: path.read_bytes() for path in (_HERE / "static").iterdir()}
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -42,23 +44,28 @@ class Settings(Struct, frozen=True, kw_only=True):
     projects: Path | None = None  # has a folder for each project that the service runs itself
 
 
+@get("/static/{name:str}", access=OPEN, include_in_schema=False, sync_to_thread=False)
+def static_file(name: FromPath[str]) -> Response[bytes]:
+    """Return a file that pages need. No name of a request becomes a path."""
+    if name not in STATIC:
+        raise ProblemError(404, "there is no such file")
+    return Response(
+        STATIC[name],
+        media_type=guess_type(name)[0],
+        headers={"Cache-Control": f"max-age={_STATIC_SECONDS}"},
+    )
+
+
 def application(database: Database, settings: Settings) -> Litestar:
     """Return the service as an ASGI application."""
     templates = Environment(
         loader=FileSystemLoader(_HERE / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-    static = create_static_files_router(
-        path="/static",
-        directories=[_HERE / "static"],
-        cache_control=CacheControlHeader(max_age=_STATIC_SECONDS),
-        opt={"access": OPEN},
-    )
     app = Litestar(
         route_handlers=[
             Router(path=API, route_handlers=[*ROUTES]),
             # In a router, because the application prepares a path with two handlers twice, which breaks the first.
-            Router(path="/", route_handlers=[*health.ROUTES, *PAGES]),
-            static,
+            Router(path="/", route_handlers=[*health.ROUTES, *PAGES, static_file]),
         ],
         dependencies={
             "database": Provide(lambda: database, sync_to_thread=False),

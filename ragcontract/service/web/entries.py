@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import msgspec
 from litestar import Request, Response, get, post, put
+from litestar.openapi import ResponseSpec
 from litestar.params import FromPath, FromQuery, QueryParameter, RawBody
 from msgspec import Meta, Struct
 from msgspec.structs import replace
@@ -113,7 +114,13 @@ def read_entries(
     return Contents(items=items, rest=[*stored][len(fits) :])
 
 
-@post("/projects/{slug:str}/entries", access=RECORD, sync_to_thread=True, request_max_body_size=bounds.ENTRY)
+@post(
+    "/projects/{slug:str}/entries",
+    access=RECORD,
+    sync_to_thread=True,
+    request_max_body_size=bounds.ENTRY,
+    responses={200: ResponseSpec(Added, description="It was stored before.", generate_examples=False)},
+)
 def add_entry(
     *,
     request: Request[Principal, Any, Any],
@@ -188,7 +195,13 @@ def read_blob(principal: Asker, database: Db, sha256: FromPath[str]) -> Response
     return Response(data, media_type=BYTES)
 
 
-@put("/blobs/{sha256:str}", access=RECORD, sync_to_thread=True, request_max_body_size=bounds.BLOB)
+@put(
+    "/blobs/{sha256:str}",
+    access=RECORD,
+    sync_to_thread=True,
+    request_max_body_size=bounds.BLOB,
+    responses={201: ResponseSpec(StoredBlob, description="It is new.", generate_examples=False)},
+)
 def send_blob(
     principal: Asker, database: Db, sha256: FromPath[str], kind: FromQuery[Kind], body: RawBody
 ) -> Response[StoredBlob]:
