@@ -24,7 +24,7 @@ COPY ragcontract /src/ragcontract
 RUN pip --python /opt/build/bin/python wheel --no-cache-dir --no-deps --no-index --no-build-isolation --wheel-dir /wheel /src \
     && pip --python /opt/venv/bin/python install --no-cache-dir --no-deps --no-index /wheel/*.whl \
     && cd /opt/venv/lib/python3*/site-packages/ragcontract \
-    && find cli cluster convert judge labelling record -name __pycache__ -prune -exec rm -r {} +
+    && find cli cluster convert judge labelling record service -name __pycache__ -prune -exec rm -r {} +
 COPY entrypoint.py /opt/venv/entrypoint.py
 
 FROM ${BASE}

@@ -54,7 +54,7 @@ OF_THE_ACTION = {
 OF_JUNIT_XML = {"encodings.ascii", "importlib.util", "xml.dom.minidom", "xml.etree.ElementTree"}
 OF_OTHERS_WITHIN = (
     *("api", "cluster", "convert", "github", "history", "judge", "labelling", "record", "report.html"),
-    *("runs.run_writer", "schemas"),
+    *("runs.run_writer", "schemas", "service"),
 )
 OF_OTHERS = tuple(f"ragcontract.{name}" for name in OF_OTHERS_WITHIN)
 

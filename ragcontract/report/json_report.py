@@ -59,7 +59,11 @@ def render_score(report: Report) -> str:
 
 def read(path: Path) -> Report | ErrorReport:
     """Read a report that a check wrote; raises InputError if it is of another version, or was edited."""
-    data = _read(path)
+    return decoded(_read(path), str(path))
+
+
+def decoded(data: bytes, path: str) -> Report | ErrorReport:
+    """Read the content of a report, as :func:`read` does; messages begin with ``path``."""
     record: type[Report | ErrorReport] = Report
     try:
         check_nesting(data)
@@ -69,7 +73,7 @@ def read(path: Path) -> Report | ErrorReport:
     except UNDECODABLE as error:
         if len(data) > bounds.REPORT_EXPLAINED:
             raise InputError([f"{path}: is not a report of this version of rag-contract ({error})"]) from error
-        problems = [str(Problem.of(str(path), reason)) for reason in explained(data, error, record)]
+        problems = [str(Problem.of(path, reason)) for reason in explained(data, error, record)]
         raise InputError(problems[: bounds.PROBLEMS], more=len(problems[bounds.PROBLEMS :])) from error
     if (key := doubled_key(data)) is not None:
         raise InputError([f"{path}: {fault(key)}"])
@@ -80,7 +84,7 @@ def read(path: Path) -> Report | ErrorReport:
 
 
 @contextmanager
-def refusing_inconsistent(path: Path) -> Iterator[None]:
+def refusing_inconsistent(path: Path | str) -> Iterator[None]:
     """Raise InputError if a report cannot be rendered because its parts do not fit together, as in no check's."""
     try:
         yield
@@ -106,7 +110,7 @@ def _read(path: Path) -> bytes:
     return data
 
 
-def _refuse_another_verdict(report: Report, path: Path) -> None:
+def _refuse_another_verdict(report: Report, path: str) -> None:
     """Raise :class:`InputError` if the verdict does not follow from its reasons: a red check would look green.
 
     Only a report that was edited has such a verdict.
@@ -127,7 +131,7 @@ def _refuse_another_verdict(report: Report, path: Path) -> None:
 NOTES = "likely_mistakes, run_notes, label_notes, causes, history.notes"
 
 
-def _refuse_unwritten(report: Report, path: Path) -> None:
+def _refuse_unwritten(report: Report, path: str) -> None:
     """Raise :class:`InputError` for a report that fits the schema, but that no check writes and that renders slowly."""
     ids = [query.id for query in report.queries]
     phrases = (

@@ -59,7 +59,7 @@ class Database:
         self.url = url
         self.is_sqlite = url.get_backend_name() == SQLITE
         self.engine = _engine(url, readers)
-        self._writer = _Writer(self.engine) if self.is_sqlite else None
+        self._writer = _Writer(_engine(url, 1, begin="BEGIN IMMEDIATE")) if self.is_sqlite else None
 
     @property
     def file(self) -> Path | None:
@@ -98,7 +98,7 @@ class _Writer:
     """The thread that writes to SQLite: it starts with the first job."""
 
     def __init__(self, engine: Engine) -> None:
-        self._engine = engine.execution_options(sqlite_begin="BEGIN IMMEDIATE")
+        self._engine = engine
         self._jobs: queue.Queue[tuple[Job[Any], Future[Any]] | None] = queue.Queue(bounds.SERVICE_WRITES_WAITING)
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
@@ -136,27 +136,26 @@ class _Writer:
         if thread:
             self._jobs.put(None)
             thread.join()
+        self._engine.dispose()
 
 
-def _engine(url: URL, readers: int) -> Engine:
-    if url.get_backend_name() != SQLITE:
-        return create_engine(
-            url,
-            pool_size=readers,
-            max_overflow=0,
-            pool_timeout=bounds.SERVICE_DATABASE_WAIT,
-            pool_pre_ping=True,
-            connect_args={"connect_timeout": bounds.SERVICE_DATABASE_WAIT, "options": "-c timezone=UTC"},
-        )
+def _engine(url: URL, connections: int, *, begin: str = "BEGIN") -> Engine:
+    wait = bounds.SERVICE_DATABASE_WAIT
+    if url.get_backend_name() == SQLITE:
+        arguments: dict[str, Any] = {"check_same_thread": False, "timeout": wait}
+    else:
+        arguments = {"connect_timeout": wait, "options": "-c timezone=UTC"}
     engine = create_engine(
         url,
-        pool_size=readers,
-        max_overflow=1,  # the writer
-        pool_timeout=bounds.SERVICE_DATABASE_WAIT,
-        connect_args={"check_same_thread": False, "timeout": bounds.SERVICE_DATABASE_WAIT},
+        pool_size=connections,
+        max_overflow=0,
+        pool_timeout=wait,
+        pool_pre_ping=url.get_backend_name() != SQLITE,
+        connect_args=arguments,
     )
-    event.listen(engine, "connect", _prepare)
-    event.listen(engine, "begin", _begin)
+    if url.get_backend_name() == SQLITE:
+        event.listen(engine, "connect", _prepare)
+        event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
     return engine
 
 
@@ -164,10 +163,6 @@ def _prepare(connection: sqlite3.Connection, _record: object) -> None:
     connection.isolation_level = None  # Python's own transactions would begin late, and never for reading
     for setting in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "trusted_schema=OFF"):
         connection.execute(f"PRAGMA {setting}")
-
-
-def _begin(connection: Connection) -> None:
-    connection.exec_driver_sql(connection.get_execution_options().get("sqlite_begin", "BEGIN"))
 
 
 class Page(Struct, frozen=True, kw_only=True):

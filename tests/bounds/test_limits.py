@@ -22,6 +22,7 @@ from tests.bounds import (
     reports,
     said,
     scores,
+    service,
     to_github,
     traces,
 )
@@ -43,6 +44,7 @@ CASES: Cases = {
     **reports.CASES,
     **said.CASES,
     **scores.CASES,
+    **service.CASES,
     **to_github.CASES,
     **traces.CASES,
 }

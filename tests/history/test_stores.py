@@ -1,6 +1,6 @@
 """Every store of a history keeps entries in the same way, whatever it is made of."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -10,22 +10,39 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.history.folder import Folder
 from ragcontract.history.interface import ConflictError, Store
+from ragcontract.service.access import Principal
+from ragcontract.service.recorded import DatabaseStore
 from tests.github.standin import GitHub
 from tests.history.entries import FIRST, RUN, digest, id_of, new_entry, results_of, runs
 from tests.history.jobs_at_once import Job
 from tests.needs import require
+from tests.service.conftest import cluster, opened_database  # noqa: F401 (a fixture)
 
 OPENED: dict[str, Callable[[Path, GitHub], Store]] = {
     "folder": lambda path, _github: Folder(str(path / "history")),
     "branch": lambda _path, github: Job(github).branch,
 }
+IN_DATABASES = ("sqlite", "postgres")
 
 
-@pytest.fixture(params=OPENED)
-def store(request: pytest.FixtureRequest, tmp_path: Path, github: GitHub) -> Store:
-    if request.param == "branch":
-        require("npm")
-    return OPENED[request.param](tmp_path, github)
+@pytest.fixture(params=[*OPENED, *IN_DATABASES])
+def store(request: pytest.FixtureRequest, tmp_path: Path, github: GitHub) -> Iterator[Store]:
+    if request.param in IN_DATABASES:
+        with opened_database(request.param, request, tmp_path) as database:
+            yield DatabaseStore(database, Principal(actor="user:ana", role="admin"))
+    else:
+        if request.param == "branch":
+            require("npm")
+        yield OPENED[request.param](tmp_path, github)
+
+
+def delete_results(store: Store, digests: Collection[str]) -> None:
+    """Delete result sets, or see that the service keeps them."""
+    if isinstance(store, DatabaseStore):
+        with pytest.raises(InputError, match="the service keeps result sets as long as their runs"):
+            store.delete_results(digests)
+    else:
+        store.delete_results(digests)
 
 
 def test_a_store_that_was_never_written_is_empty(store: Store) -> None:
@@ -36,7 +53,7 @@ def test_a_store_that_was_never_written_is_empty(store: Store) -> None:
     assert store.read("docs", [id_of(entry)]) == {}
     assert store.results(digest(entry.results)) is None
     assert store.result_sets() == set()
-    store.delete_results([digest(entry.results)])
+    delete_results(store, [digest(entry.results)])
 
 
 def test_what_was_added_is_read_byte_by_byte(store: Store) -> None:
@@ -152,7 +169,10 @@ def test_result_sets_can_be_deleted_and_entries_stay(store: Store) -> None:
     entries = runs(3)
     for entry in entries:
         store.add(entry)
-    store.delete_results([digest(entries[0].results), digest(entries[1].results), "f" * 64])
+    delete_results(store, [digest(entries[0].results), digest(entries[1].results), "f" * 64])
+    if isinstance(store, DatabaseStore):
+        assert store.result_sets() == {digest(entry.results) for entry in entries}
+        return
     assert store.result_sets() == {digest(entries[2].results)}
     assert store.results(digest(entries[0].results)) is None
     assert len(store.ids("docs", store.months("docs"))) == 3
@@ -170,7 +190,7 @@ def test_names_that_no_contract_has_lead_nowhere(store: Store, name: str) -> Non
 def test_names_that_no_result_set_has_lead_nowhere(store: Store, name: str) -> None:
     store.add(new_entry(results=results_of("d1")))
     assert store.results(name) is None
-    store.delete_results([name])
+    delete_results(store, [name])
     assert store.result_sets() == {digest(results_of("d1"))}
 
 

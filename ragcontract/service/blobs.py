@@ -1,0 +1,113 @@
+"""Blobs: reports, result sets and contracts of a day, by their digests. They are stored compressed, and never change.
+
+A digest alone opens nothing: who names a blob must have sent all of it, or see a run that has it.
+"""
+
+import hashlib
+import zlib
+from collections.abc import Collection, Mapping
+from typing import Literal
+
+from sqlalchemy import ColumnElement, Connection, Table, exists, or_, select, true
+from sqlalchemy.dialects import postgresql, sqlite
+
+from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
+from ragcontract.core.numbers import mebibytes
+from ragcontract.history.entry import is_digest
+from ragcontract.service.access import Principal
+from ragcontract.service.database import SQLITE
+from ragcontract.service.tables import blobs, runs, uploads
+
+Kind = Literal["results", "report", "golden"]
+OF_RUNS = (runs.c.results, runs.c.report, runs.c.golden)
+
+
+class DamagedBlobError(Exception):
+    """What is stored is not what was sent: the disk or somebody has changed it."""
+
+
+def put_blob(
+    connection: Connection, sha256: str, data: bytes, kind: Kind, *, sender: str, now: int, body: bytes | None = None
+) -> bool:
+    """Store a blob, and that its sender may name it; return whether it is new.
+
+    ``body`` is what :func:`packed` returns, if the caller has it: a writer should not have to wait for that.
+    """
+    row = {
+        "sha256": sha256,
+        "kind": kind,
+        "bytes": len(data),
+        "body": packed(sha256, data) if body is None else body,
+        "created_at": now,
+    }
+    is_new = insert_if_new(connection, blobs, row)
+    insert_if_new(connection, uploads, {"sha256": sha256, "sender": sender, "at": now})
+    return is_new
+
+
+def insert_if_new(connection: Connection, table: Table, row: Mapping[str, object]) -> bool:
+    """Insert a row unless a row with its key is there, also if others do so now; return whether it is new."""
+    insert = sqlite.insert if connection.dialect.name == SQLITE else postgresql.insert
+    return connection.execute(insert(table).values(row).on_conflict_do_nothing()).rowcount == 1
+
+
+def packed(sha256: str, data: bytes) -> bytes:
+    """Return what is stored for a blob; raises InputError if it is too large, or its digest is another one."""
+    if len(data) > bounds.BLOB:
+        raise InputError([f"blob {sha256}: is larger than {mebibytes(bounds.BLOB)}"])
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise InputError([f"blob {sha256}: has another SHA-256 than its address says"])
+    return zlib.compress(data)
+
+
+def blob(connection: Connection, sha256: str) -> bytes | None:
+    """Return a blob; None if there is none. Raises :class:`DamagedBlobError`."""
+    row = connection.execute(select(blobs.c.bytes, blobs.c.body).where(blobs.c.sha256 == sha256)).one_or_none()
+    if row is None:
+        return None
+    unpack = zlib.decompressobj()
+    try:
+        data = unpack.decompress(row.body, min(row.bytes, bounds.BLOB) + 1)
+    except zlib.error as error:
+        raise DamagedBlobError(f"blob {sha256} is damaged ({error}); restore the database from a backup") from error
+    if len(data) != row.bytes or hashlib.sha256(data).hexdigest() != sha256:
+        raise DamagedBlobError(f"blob {sha256} is damaged (it has another SHA-256); restore the database from a backup")
+    return data
+
+
+def visible_blob(
+    connection: Connection, sha256: str, principal: Principal, columns: "Collection[ColumnElement[str]]" = OF_RUNS
+) -> bytes | None:
+    """Return a blob that a visible run has in one of these columns; None if there is none."""
+    if not is_digest(sha256):
+        return None
+    named = exists().where(or_(*(column == sha256 for column in columns)), seen_runs(principal))
+    return blob(connection, sha256) if connection.execute(select(named)).scalar_one() else None
+
+
+def seen_runs(principal: Principal) -> "ColumnElement[bool]":
+    """Return the condition that runs are of projects that somebody sees."""
+    return true() if principal.project_id is None else runs.c.project_id == principal.project_id
+
+
+def result_sets_after(connection: Connection, principal: Principal, after: str, limit: int) -> list[str]:
+    """Return the digests of result sets of visible projects, sorted, from after a digest on; "" for the first."""
+    wanted = runs.c.results.is_not(None), runs.c.results > after, seen_runs(principal)
+    query = select(runs.c.results).distinct().where(*wanted).order_by(runs.c.results).limit(limit)
+    return [*connection.execute(query).scalars()]
+
+
+def require_blob(connection: Connection, sha256: str, name: str, *, sender: str, project_id: int, most: int) -> None:
+    """Raise InputError unless a sender may name a blob, and it is small enough for what it is used as."""
+    is_known = or_(
+        exists().where(uploads.c.sha256 == sha256, uploads.c.sender == sender),
+        exists().where(or_(*(column == sha256 for column in OF_RUNS)), runs.c.project_id == project_id),
+    )
+    # The lock keeps it from being deleted, as one that nobody has named, before the run names it.
+    query = select(blobs.c.bytes).where(blobs.c.sha256 == sha256, is_known).with_for_update(read=True, key_share=True)
+    size = connection.execute(query).scalar_one_or_none()
+    if size is None:
+        raise InputError([f"{name}: the blob {sha256} is missing; send it first"])
+    if size > most:
+        raise InputError([f"{name}: the blob {sha256} is larger than {mebibytes(most)}"])

@@ -1,0 +1,219 @@
+"""Adds an entry to a project: the run, its points and its broken queries are one transaction."""
+
+import secrets
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+from sqlalchemy import ColumnElement, Connection, and_, false, or_, select
+
+from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
+from ragcontract.history.entry import Entry, EntryId, NewEntry, OtherVersionError, decode, entry_path, folder_of
+from ragcontract.history.interface import Added, differs, refuse_shared_run
+from ragcontract.report.json_report import decoded
+from ragcontract.report.record import Report
+from ragcontract.service.access import Principal
+from ragcontract.service.blobs import blob, insert_if_new, require_blob
+from ragcontract.service.database import index_key, storable
+from ragcontract.service.tables import broken, points, projects, runs
+
+LARGEST = 2**63 - 1  # that a column of numbers can have
+
+
+class Recording(Struct, frozen=True, kw_only=True):
+    """What is to be recorded, checked as far as the database is not needed."""
+
+    new: NewEntry
+    text: str  # the entry as it was sent
+    report: str | None = None  # the digest of a blob
+    golden: str | None = None  # the same
+    rules: Mapping[str, list[str]] = {}  # the broken rules by query, if there is a report
+    default_branch: bool = False
+
+    @property
+    def entry(self) -> Entry:
+        return self.new.entry
+
+    @property
+    def results(self) -> str | None:
+        """The digest of the result set."""
+        return self.entry.results.sha256 if self.entry.results else None
+
+
+class Recorded(Struct, frozen=True, kw_only=True):
+    """The run of an entry, which was there already or is new."""
+
+    run_id: int
+    added: Added
+
+
+def recording_of(slug: str, content: bytes) -> Recording:
+    """Read an entry that a client sends for a project; raises InputError if it is not one of the project."""
+    try:
+        key = msgspec.json.decode(content, type=_Named).id
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        key = ""
+    path = entry_path(slug, key) if EntryId.of(key) else f"entries/{slug}"
+    try:
+        entry, text = decode(content, path), content.decode()
+    except OtherVersionError as error:
+        raise InputError([f"{path}: schema_version: is of another version of rag-contract"]) from error
+    except UnicodeDecodeError as error:
+        raise InputError([f"{path}: is not UTF-8"]) from error
+    numbers = {"run_id": entry.source.run_id, "pull_request": entry.source.pull_request}
+    for name, number in (numbers | {"run_attempt": entry.source.run_attempt}).items():
+        if number is not None and abs(number) > LARGEST:
+            raise InputError([f"{path}: source.{name}: is too large"])
+    return Recording(new=NewEntry(entry=entry, content=content), text=text)
+
+
+class _Named(Struct):
+    id: str = ""
+
+
+def with_rules(connection: Connection, recording: Recording, principal: Principal) -> Recording:
+    """Return a recording with the rules that its report says are broken; only reads.
+
+    Raises InputError if the report is missing, or is not one of the entry's check.
+    """
+    if recording.report is None:
+        return recording
+    entry = recording.entry
+    of_contract = projects.c.slug == folder_of(entry.contract)
+    project_id = connection.execute(select(projects.c.id).where(of_contract)).scalar_one_or_none() or 0
+    _require(connection, recording, principal, project_id)
+    report = decoded(blob(connection, recording.report) or b"", "report")
+    if not isinstance(report, Report) or (report.contract, report.verdict) != (entry.contract, entry.verdict):
+        raise InputError(["report: is of another check: its contract or its verdict is not that of the entry"])
+    rules = {
+        query.id: list(dict.fromkeys(violation.rule for violation in query.violations))
+        for query in report.queries
+        if query.violations
+    }
+    return replace(recording, rules=rules)
+
+
+def _require(connection: Connection, recording: Recording, principal: Principal, project_id: int) -> None:
+    """Raise InputError if a blob that the entry or its sender names is missing."""
+    named = ((recording.results, "results", bounds.RESULT_SET), (recording.report, "report", bounds.REPORT))
+    for sha256, name, most in (*named, (recording.golden, "golden", bounds.BLOB)):
+        if sha256 is not None:
+            require_blob(connection, sha256, name, sender=principal.actor, project_id=project_id, most=most)
+
+
+def record(connection: Connection, recording: Recording, principal: Principal, now: int) -> Recorded:
+    """Store an entry in its project, which is created unless it exists; the principal sees the project.
+
+    Raises ConflictError if another entry has its key, or another one is of its CI run and attempt; InputError if a blob
+    is missing.
+    """
+    entry = recording.entry
+    project_id = _locked_project(connection, entry, now)
+    existing = connection.execute(
+        select(runs.c.id, runs.c.entry).where(runs.c.project_id == project_id, runs.c.key == entry.id)
+    ).one_or_none()
+    if existing is not None:
+        if existing.entry != recording.text:
+            raise differs(recording.new.path)
+        return Recorded(run_id=existing.id, added="exists")
+    refuse_shared_run(recording.new, _names_of_run(connection, project_id, recording.new))
+    _require(connection, recording, principal, project_id)
+    row = _row(recording, project_id, principal)
+    run_id = connection.execute(runs.insert().values(row).returning(runs.c.id)).scalar_one()
+    of_run = {"project_id": project_id, "run_id": run_id}
+    for table, rows in ((points, [*_points(entry, row["created_at"])]), (broken, [*_broken(recording)])):
+        if rows:
+            connection.execute(table.insert(), [each | of_run for each in rows])
+    if recording.default_branch and row["branch"]:
+        connection.execute(projects.update().where(projects.c.id == project_id).values(branch=row["branch"]))
+    return Recorded(run_id=run_id, added="added")
+
+
+def _locked_project(connection: Connection, entry: Entry, now: int) -> int:
+    """Return the project of an entry. Until the transaction ends, no other one records anything in it.
+
+    SQLite has one writer at a time anyway.
+    """
+    values = {
+        "slug": folder_of(entry.contract),
+        "name": storable(entry.contract),
+        "repository": _text(entry.source.repository),
+        "secret": secrets.token_hex(),
+        "created_at": now,
+    }
+    insert_if_new(connection, projects, values)
+    query = select(projects.c.id).where(projects.c.slug == values["slug"]).with_for_update(key_share=True)
+    return int(connection.execute(query).scalar_one())
+
+
+def _names_of_run(connection: Connection, project_id: int, new: NewEntry) -> list[str]:
+    """Return the names that the month's entries of the same CI run and attempt have in other stores."""
+    if not new.end_of_name:
+        return []
+    month = new.entry.id[:6]
+    of_run = of_months([month]), runs.c.key.endswith(new.end_of_name.removesuffix(".json"))
+    keys = connection.execute(select(runs.c.key).where(runs.c.project_id == project_id, *of_run)).scalars()
+    return [f"{key}.json" for key in keys]
+
+
+def of_months(months: Iterable[str]) -> "ColumnElement[bool]":
+    """Return the condition that the keys of runs are of months such as 202611, which an index answers."""
+    return or_(false(), *(and_(runs.c.key >= month, runs.c.key < f"{int(month) + 1:06}") for month in months))
+
+
+def milliseconds(created_at: str) -> int:
+    """Return a time of an entry as the database has it."""
+    return round(datetime.fromisoformat(created_at).timestamp() * 1000)
+
+
+def _row(recording: Recording, project_id: int, principal: Principal) -> dict[str, Any]:
+    entry, source = recording.entry, recording.entry.source
+    created_at = milliseconds(entry.created_at)
+    return {
+        "project_id": project_id,
+        "key": entry.id,
+        "origin": "ci",
+        "state": "completed" if entry.verdict == "pass" else "blocked",
+        "created_by": principal.actor,
+        "created_at": created_at,
+        "finished_at": created_at,
+        "commit_sha": source.commit,
+        "branch": _text(source.branch),
+        "event": _text(source.event),
+        "pull_request": source.pull_request,
+        "ci_run": source.run_id,
+        "ci_attempt": source.run_attempt if source.run_id else None,
+        "verdict": entry.verdict,
+        "summary": storable(entry.summary),
+        "entry": recording.text,
+        "report": recording.report,
+        "results": recording.results,
+        "golden": recording.golden,
+    }
+
+
+def _text(text: str | None) -> str | None:
+    return None if text is None else storable(text)
+
+
+def _points(entry: Entry, at: int) -> Iterator[dict[str, Any]]:
+    """Yield the means of all metrics, over all queries and by tag, each once."""
+    means: dict[tuple[str, str], tuple[float | None, str | None]] = {}
+    for key, mean in entry.metrics.items():
+        means[index_key(key), ""] = mean.value, mean.status
+    for tag, values in entry.head.tags.items():
+        for key, value in values.items():
+            means.setdefault((index_key(key), index_key(tag)), (value, None))
+    for (metric, tag), (value, status) in means.items():
+        yield {"metric": metric, "tag": tag, "at": at, "value": value, "status": status}
+
+
+def _broken(recording: Recording) -> Iterator[dict[str, Any]]:
+    """Yield the broken queries that the entry lists, each once."""
+    ids = {index_key(query): query for query in (*recording.entry.tolerated, *recording.entry.failed)}
+    for key, query in ids.items():
+        yield {"query_id": key, "rules": msgspec.json.encode(recording.rules.get(query, [])).decode()}

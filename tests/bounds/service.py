@@ -1,0 +1,74 @@
+"""Limits on the team service: what its database and its API take at once."""
+
+from contextlib import ExitStack
+from threading import Event, Thread
+
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from ragcontract.core import bounds
+from ragcontract.service.database import BusyError, Database, database_url, index_key
+from tests.bounds.lab import Case, Cases, Lab
+
+
+def a_database(lab: Lab) -> Database:
+    return Database(database_url(str(lab.folder / "service.db")))
+
+
+def reading_at_once(lab: Lab, number: int) -> bool:
+    lab.make_smaller("SERVICE_DATABASE_WAIT", 0)
+    database = a_database(lab)
+    with ExitStack() as stack:
+        stack.callback(database.close)
+        try:
+            for _ in range(number):
+                stack.enter_context(database.read())
+        except PoolTimeoutError:
+            return False
+    return True
+
+
+def waiting_for(lab: Lab, seconds: int) -> bool:
+    database = a_database(lab)
+    with database.read() as connection:
+        milliseconds: int = connection.exec_driver_sql("PRAGMA busy_timeout").scalar_one()
+    database.close()
+    return seconds * 1_000 <= milliseconds
+
+
+def writes_waiting(lab: Lab, number: int) -> bool:
+    database, started, go_on = a_database(lab), Event(), Event()
+
+    def wait(_connection: object) -> None:
+        started.set()
+        go_on.wait()
+
+    threads = [Thread(target=database.write, args=[wait])]
+    threads[0].start()
+    started.wait()
+    refused = Event()
+
+    def write() -> None:
+        try:
+            database.write(lambda _connection: None)
+        except BusyError:
+            refused.set()
+
+    threads += [Thread(target=write) for _ in range(number)]
+    for thread in threads[1:]:
+        thread.start()
+    while not refused.is_set() and database.waiting < min(number, bounds.SERVICE_WRITES_WAITING):
+        pass
+    refused.wait(0 if number <= bounds.SERVICE_WRITES_WAITING else None)
+    go_on.set()
+    for thread in threads:
+        thread.join()
+    database.close()
+    return not refused.is_set()
+
+
+CASES: Cases = {
+    "INDEXED_TEXT": Case(lambda _lab, size: index_key("x" * size) == "x" * size),
+    "SERVICE_READERS": Case(reading_at_once),
+    "SERVICE_DATABASE_WAIT": Case(waiting_for),
+    "SERVICE_WRITES_WAITING": Case(writes_waiting),
+}
