@@ -7,7 +7,6 @@ without plugins and judgments. So nothing in it names a file or code that is ope
 
 import hashlib
 import os
-import zlib
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,8 +29,9 @@ from ragcontract.files.json_lines import UNDECODABLE
 from ragcontract.files.json_text import check_nesting
 from ragcontract.files.opening import read_problem, read_regular
 from ragcontract.history.page_runs import Today
+from ragcontract.service.blobs import blob
 from ragcontract.service.mounted import NOT_REGULAR
-from ragcontract.service.tables import blobs, projects, runs
+from ragcontract.service.tables import projects, runs
 
 GOLDEN, CONFIG = "golden.jsonl", "ragcontract.yml"
 NONE_KNOWN = "no contract is known: no run of the branch was sent with its golden queries, and none is mounted"
@@ -55,10 +55,23 @@ class KnownContract(Struct, frozen=True, kw_only=True):
 def contract_of(connection: Connection, project_id: int, folder: str | None) -> KnownContract:
     """Return the contract of a project; ``folder`` has the mounted projects, if there are any."""
     try:
-        data = _mounted(connection, project_id, folder) or _sent(connection, project_id)
+        data = _mounted(connection, project_id, folder)
+        if data is not None:
+            return _read(_digest(data), data)
+        run = newest_run(connection, project_id, sent_golden=True)
+        return _read(run.golden, blob(connection, run.golden) or b"") if run else KnownContract(problem=NONE_KNOWN)
     except InputError as error:
         return KnownContract(problem=f"the contract cannot be read: {error.problems[0]}")
-    return _read(data) if data else KnownContract(problem=NONE_KNOWN)
+
+
+def contract_digest(connection: Connection, project_id: int, folder: str | None) -> str | None:
+    """Return the digest of a project's contract, which :func:`contract_of` returns with it, without reading it."""
+    try:
+        data = _mounted(connection, project_id, folder)
+    except InputError:
+        return None
+    run = newest_run(connection, project_id, sent_golden=True) if data is None else None
+    return _digest(data) if data is not None else run.golden if run else None
 
 
 def project_branch(connection: Connection, project_id: int) -> str | None:
@@ -85,16 +98,19 @@ def _mounted(connection: Connection, project_id: int, folder: str | None) -> byt
         return None
     slug: str = connection.execute(select(projects.c.slug).where(projects.c.id == project_id)).scalar_one()
     home = Path(folder, slug)
+    if home.is_symlink():
+        raise InputError([f"{slug}: {NOT_REGULAR}"])
     golden, config = (_text_of(home, name) for name in (GOLDEN, CONFIG))
     return msgspec.json.encode(GoldenBlob(golden=[golden], config=config)) if golden is not None else None
 
 
 def _text_of(home: Path, name: str) -> str | None:
     try:
-        data = read_regular(home / name, bounds.SERVICE_CONTRACT) if home.is_dir() and not home.is_symlink() else None
-        if data is None and os.path.lexists(home / name):
-            raise InputError([f"{name}: {NOT_REGULAR}"])
-        return data.decode("utf-8-sig") if data is not None else None
+        data = read_regular(home / name, bounds.SERVICE_CONTRACT)
+        if data is None or len(data) > bounds.SERVICE_CONTRACT:
+            large = f"is larger than {mebibytes(bounds.SERVICE_CONTRACT)}"
+            raise InputError([f"{name}: {NOT_REGULAR if data is None else large}"])
+        return data.decode()
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -103,18 +119,12 @@ def _text_of(home: Path, name: str) -> str | None:
         raise InputError([f"{name}: is not UTF-8"]) from error
 
 
-def _sent(connection: Connection, project_id: int) -> bytes | None:
-    """Return what CI sent with the newest run; None if it sent nothing."""
-    run = newest_run(connection, project_id, sent_golden=True)
-    if run is None:
-        return None
-    body: bytes = connection.execute(select(blobs.c.body).where(blobs.c.sha256 == run.golden)).scalar_one()
-    return zlib.decompressobj().decompress(body, bounds.SERVICE_CONTRACT + 1)
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
-@lru_cache(maxsize=4)  # of the projects that are looked at; one of 1,000 queries takes 40 ms
-def _read(data: bytes) -> KnownContract:
-    digest = hashlib.sha256(data).hexdigest()
+@lru_cache(maxsize=4)  # of the projects that are looked at; one of 1,000 queries takes 10 ms
+def _read(digest: str, data: bytes) -> KnownContract:
     try:
         return KnownContract(digest=digest, today=_loaded(_decoded(data)))
     except InputError as error:

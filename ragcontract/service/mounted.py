@@ -13,7 +13,6 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 from sqlalchemy import Connection
-from sqlalchemy.dialects import postgresql, sqlite
 
 from ragcontract.answers.regexes import PatternError, compiled
 from ragcontract.core import bounds
@@ -27,7 +26,7 @@ from ragcontract.files.problems import Collector, Problem
 from ragcontract.files.schema import Mismatch, mismatches
 from ragcontract.history.entry import is_folder_name
 from ragcontract.net.secrets import NAME
-from ragcontract.service.database import SQLITE
+from ragcontract.service.blobs import insert_if_new
 from ragcontract.service.tables import projects
 
 FILE = "project.yml"
@@ -165,8 +164,8 @@ def _wrong_patterns(patterns: Sequence[str]) -> Iterator[Mismatch]:
 
 def write_mounted(connection: Connection, mounted: Sequence[MountedProject], now: int) -> None:
     """Make the rows of mounted projects, or update their names; a job of :meth:`Database.write`."""
-    insert = (sqlite if connection.dialect.name == SQLITE else postgresql).insert
-    for project in mounted:  # two services may start at once
-        row = {"slug": project.slug, "name": project.name, "secret": secrets.token_hex(32), "created_at": now}
-        named = insert(projects).values(row)
-        connection.execute(named.on_conflict_do_update(index_elements=["slug"], set_={"name": project.name}))
+    for project in mounted:
+        row = {"slug": project.slug, "name": project.name, "secret": secrets.token_hex(), "created_at": now}
+        if not insert_if_new(connection, projects, row):
+            named = projects.update().where(projects.c.slug == project.slug).values(name=project.name)
+            connection.execute(named)

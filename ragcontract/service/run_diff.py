@@ -1,6 +1,6 @@
 """What changed between two runs of a project, under the contract that it has now."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -17,7 +17,7 @@ from ragcontract.core.rule import RankRule, names_of
 from ragcontract.core.run import RanksById, ranks_by_id
 from ragcontract.decision.compared_runs import compared_under
 from ragcontract.decision.evaluated import Evaluation
-from ragcontract.evaluation.plan import Plan, plan_for
+from ragcontract.evaluation.plan import plan_for
 from ragcontract.evaluation.source import Local, entry_ref
 from ragcontract.history.choose_baseline import Chosen, document_of
 from ragcontract.history.entry import Entry, OtherVersionError, decode, entry_path
