@@ -25,7 +25,7 @@ from ragcontract.files.writing import write_files
 from ragcontract.github import runner_output
 from ragcontract.github.acceptance import accept
 from ragcontract.github.checkout import about_checkout
-from ragcontract.github.context import TOKEN_INPUT, Context, number_at
+from ragcontract.github.context import SERVICE_KEY, TOKEN_INPUT, Context, number_at
 from ragcontract.github.delivery import Delivery, World, attempt, deliver, log_of, renderer_of
 from ragcontract.github.files import (
     ActionFiles,
@@ -299,7 +299,8 @@ def from_runner() -> int:
     environ = dict(os.environ)
     if environ.get("RUNNER_DEBUG") == "1":
         log_to(sys.stderr)
-    os.environ.pop(TOKEN_INPUT, None)  # so that no subprocess of a library inherits it
+    for name in (TOKEN_INPUT, SERVICE_KEY):
+        os.environ.pop(name, None)  # so that no subprocess of a library inherits it
     code = SharedExitCode()
     return in_child(
         lambda: main(environ, world, code.note),

@@ -23,7 +23,8 @@ history_option = click.option(
     "--history",
     envvar=VARIABLE,
     metavar="STORE",
-    help=f"A folder, or github:owner/name@branch; github: is this repository. [${VARIABLE}]",
+    help="A folder, github:owner/name@branch (github: is this repository), or https://… of a team service. "
+    f"[${VARIABLE}]",
 )
 branch_option = click.option(
     "--branch", metavar="NAME", help="Use the entries of this branch. [the base branch, or the only one]"

@@ -48,7 +48,7 @@ class GitHubError(Exception):
         self.kind = kind
 
 
-def within(seconds: float, talk: Callable[[], T]) -> T:
+def within(seconds: float, talk: Callable[[], T], *, who: str = "GitHub") -> T:
     """Call ``talk`` and return its result; raises :class:`GitHubError` if it takes longer than ``seconds``.
 
     It runs in a daemon thread, which is abandoned on a timeout. Socket timeouts are not enough. They apply between two
@@ -68,10 +68,11 @@ def within(seconds: float, talk: Callable[[], T]) -> T:
     except TimeoutError:
         if answer.done():
             return answer.result()  # talk raised a TimeoutError itself, or finished at the last moment
-        raise GitHubError(f"GitHub did not answer within the {seconds:g} seconds of github-timeout") from None
+        raise GitHubError(f"{who} did not answer within the {seconds:g} seconds of github-timeout") from None
 
 
 TOKEN_INPUT = "INPUT_GITHUB-TOKEN"  # noqa: S105 (its name, not its value)
+SERVICE_KEY = "RAG_CONTRACT_TOKEN"  # the variable that has the key of a team service
 SERVER = "https://github.com"
 API = "https://api.github.com"
 
@@ -112,6 +113,7 @@ class Context(Struct, frozen=True, kw_only=True):
     output_file: Path | None
     summary_file: Path | None
     token: Token
+    service_key: Token = Token("")
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> "Context":
@@ -144,6 +146,7 @@ class Context(Struct, frozen=True, kw_only=True):
             output_file=_path(environ.get("GITHUB_OUTPUT")),
             summary_file=_path(environ.get("GITHUB_STEP_SUMMARY")),
             token=Token(environ.get(TOKEN_INPUT, "").strip()),
+            service_key=Token(environ.get(SERVICE_KEY, "").strip()),
         )
 
     @property

@@ -54,7 +54,7 @@ class ActionSettings(Struct, frozen=True, kw_only=True):
     job_index: str = "0"
     enforce: bool = True
     accept_label: str = ""
-    history: str = ""  # empty, branch, or a folder
+    history: str = ""  # empty, branch, a folder, or the address of a team service
     history_branch: str = HISTORY_BRANCH
     history_record: HistoryRecord = "default-branch"
     working_directory: str = ""
@@ -92,7 +92,7 @@ class ActionSettings(Struct, frozen=True, kw_only=True):
             job_index=inputs.text("job-index") or "0",
             enforce=inputs.choice("enforce", FLAGS, default=True),
             accept_label=inputs.line("accept-label", "the name of one label"),
-            history=inputs.line("history", "one folder, or branch"),
+            history=inputs.line("history", "one folder, one address, or branch"),
             history_branch=inputs.line("history-branch", "the name of one branch") or HISTORY_BRANCH,
             history_record=inputs.choice("history-record", HISTORY_RECORD, "default-branch"),
             working_directory=inputs.text("working-directory"),

@@ -20,7 +20,7 @@ from ragcontract.history.entry import (
     decode,
     entry_path,
 )
-from ragcontract.history.interface import ChangedResultsError, ConflictError, Store, read_results
+from ragcontract.history.interface import ChangedResultsError, RefusedError, Store, read_results
 
 
 class Copied(Struct, frozen=True, kw_only=True):
@@ -127,7 +127,7 @@ class _Copying:
             return
         try:
             added = self._target.add(NewEntry(entry=entry, content=content, results=results))
-        except ConflictError as error:
+        except RefusedError as error:
             self._leave_out(str(error))
             return
         if results is not None and entry.results is not None:

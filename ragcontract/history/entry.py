@@ -211,12 +211,17 @@ class NewEntry(Struct, frozen=True, kw_only=True):
     """An entry to be stored, and its result set, encoded.
 
     ``badge`` has the files of the contract's badge by path; it is empty if the entry is not of the default branch.
+    ``report`` and ``golden`` are what only a team service keeps; ``left_out`` says why it does not get them.
     """
 
     entry: Entry
     content: bytes
     results: bytes | None = None
     badge: Mapping[str, bytes] = {}
+    default_branch: bool = False  # it is of the default branch, and of a commit
+    report: bytes | None = None
+    golden: bytes | None = None
+    left_out: tuple[str, ...] = ()
 
     @property
     def path(self) -> str:

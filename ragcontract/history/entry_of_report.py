@@ -34,6 +34,7 @@ from ragcontract.history.entry import (
 from ragcontract.history.interface import Store
 from ragcontract.history.new_entry import new_entry, part_of
 from ragcontract.history.series import PastOfCheck
+from ragcontract.history.service_files import with_files
 from ragcontract.report.formats import FORMATS
 from ragcontract.report.json_report import read
 from ragcontract.report.record import ErrorReport, Report
@@ -58,11 +59,13 @@ def entry_of_report(
     branch: str | None = None,
     accepted: bool = False,
     private: bool = False,
+    for_service: bool = False,
     plugins: Mapping[str, Plugin] = {},
 ) -> NewEntry:
     """Return the entry of the check whose report is at ``path``.
 
-    ``environ`` and ``branch`` say where that check ran.
+    ``environ`` and ``branch`` say where that check ran. Unless the entry is ``private``, one ``for_service`` has the
+    files that only a team service keeps.
 
     Raises :class:`InputError` if the report has no verdict, or is of a part of the contract, or if a file that it names
     has changed since.
@@ -88,16 +91,17 @@ def entry_of_report(
     if outcome.report.verdict != report.verdict:
         again = f"its files give the verdict {outcome.report.verdict} now"
         raise InputError([f"{path}: says {report.verdict}, and {again}; run check again"])
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    return new_entry(
+    content = path.read_bytes()
+    new = new_entry(
         report,
         outcome.evaluation,
         origin,
-        report_sha256=digest,
+        report_sha256=hashlib.sha256(content).hexdigest(),
         accepted=accepted,
         private=private,
         default_branch=is_default_branch(environ, origin.branch),
     )
+    return with_files(new, report, content) if for_service and not private else new
 
 
 def _of_another_commit(report: Report, commit: str | None) -> str | None:

@@ -17,8 +17,8 @@ from ragcontract.history.ci_environment import check_context
 from ragcontract.history.commits import CheckContext, Commits
 from ragcontract.history.contract_entries import ContractEntries, contract_in_message, entries_of
 from ragcontract.history.entry import NO_COMMIT, Entry
-from ragcontract.history.interface import Store
-from ragcontract.history.open_store import NotReachableError, open_store
+from ragcontract.history.interface import NotReachableError, Store
+from ragcontract.history.open_store import open_store
 from ragcontract.history.series import Limited, PastOfCheck, at_once
 from ragcontract.history.trend import comparable, past_metrics, recorded_metrics
 from ragcontract.pipeline import Outcome

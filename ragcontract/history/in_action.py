@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from ragcontract.core.errors import InputError
 from ragcontract.core.safe_text import printable, visible
 from ragcontract.evaluation.source import entry_ref
-from ragcontract.github.context import Context, GitHubError, text_at, within
+from ragcontract.github.context import SERVICE_KEY, Context, GitHubError, text_at, within
 from ragcontract.github.delivery import World, attempt, outputs
 from ragcontract.github.files import for_next_step, in_container, outside, owned_like_workspace, unsafe_output
 from ragcontract.github.pull_request import connect
@@ -31,13 +31,16 @@ from ragcontract.history.folder import Folder
 from ragcontract.history.for_check import HistoryFacts, facts_of
 from ragcontract.history.interface import Store
 from ragcontract.history.new_entry import new_entry, part_of
-from ragcontract.history.open_store import BRANCH_STORE, is_branch_name, is_folder
+from ragcontract.history.open_store import BRANCH_STORE, SERVICE_STORE, is_branch_name, is_folder, is_service
+from ragcontract.history.service_files import with_files
 from ragcontract.pipeline import Outcome
+from ragcontract.report.json_report import file_of
 
 if TYPE_CHECKING:
     from ragcontract.github.http import Client
 
-BRANCH = "branch"  # the input history: a branch of the repository; anything else is a folder
+BRANCH = "branch"  # the input history: a branch of the repository; anything else is a team service or a folder
+NO_KEY = f"the step has no {SERVICE_KEY}: set it under `env`, from a secret; a pull request from a fork has no secrets"
 READING_PART = 3  # the part of github-timeout that reading may take, so that time is left for the comment
 ON_BRANCHES = {"push", "schedule", "workflow_dispatch"}
 HEADS = "refs/heads/"
@@ -81,8 +84,18 @@ class JobHistory(Struct, kw_only=True):
 
     @property
     def in_branch(self) -> bool:
-        """Whether the history is in a branch on GitHub, not in a folder."""
+        """Whether the history is in a branch on GitHub."""
         return self.settings.history == BRANCH
+
+    @property
+    def in_service(self) -> bool:
+        """Whether the history is in a team service."""
+        return is_service(self.settings.history)
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the history is not in a folder."""
+        return self.in_branch or self.in_service
 
     def facts(self, entry: str | None) -> HistoryFacts | None:
         """Read what the check needs, in a part of ``github-timeout``; ``entry`` names its baseline, if it is one.
@@ -101,7 +114,7 @@ class JobHistory(Struct, kw_only=True):
         try:
             # A folder is read as the other files are; its commits are still asked for.
             with self._reading():
-                return self._limited(seconds, partial(self._facts, entry, seconds), asks=self.in_branch or bool(entry))
+                return self._limited(seconds, partial(self._facts, entry, seconds), asks=self.is_remote or bool(entry))
         except Exception as error:
             if entry:
                 raise
@@ -118,13 +131,16 @@ class JobHistory(Struct, kw_only=True):
             commits=cache(lambda: reachable_by_api(connected(), self.context.sha)),
             tip=self._tip,
         )
-        facts = facts_of(entries_of(self._store(connected), self.settings.name), entry, context)
-        return replace(facts, limited=partial(self._read_later, connected, seconds))
+        store = self._store(connected, seconds)
+        facts = facts_of(entries_of(store, self.settings.name), entry, context)
+        return replace(facts, limited=partial(self._read_later, connected, store, seconds))
 
-    def _read_later(self, connected: "Callable[[], Client]", seconds: float, read: Callable[[], T]) -> T:
+    def _read_later(self, connected: "Callable[[], Client]", store: Store, seconds: float, read: Callable[[], T]) -> T:
         """Read what is only needed when the run is evaluated, in as much time again; raises :class:`InputError`."""
         with self._reading():
-            connected().http.allow(seconds)  # which is asked for commits, even if the history is in a folder
+            connected().http.allow(seconds)  # which is asked for commits, wherever the history is
+            if isinstance(store, SERVICE_STORE.load()):
+                store.allow(seconds)
             return self._limited(seconds, read, asks=True)
 
     @contextmanager
@@ -162,17 +178,18 @@ class JobHistory(Struct, kw_only=True):
             return
         timeout = self.settings.github_timeout
         seconds = timeout - int(self.spent + spent)
-        if self.in_branch and seconds < 1:
+        if self.is_remote and seconds < 1:
             self._not_recorded(f"nothing is left of the {timeout} seconds of github-timeout")
             return
         try:
             new = self._new_entry(outcome, accepted=accepted)
-            add = partial(self._add, new, self._store(self._connected(seconds)))
-            done = self._limited(seconds, add, asks=self.in_branch)
+            add = partial(self._add, new, self._store(self._connected(seconds), seconds))
+            done = self._limited(seconds, add, asks=self.is_remote)
         except Exception as error:  # noqa: BLE001 (whatever goes wrong, the verdict does not depend on it)
             self._not_recorded(_named(error))
         else:
-            self.world.stdout.write(printable(done))
+            about = (f"Recorded without a part: {why}" for why in new.left_out)
+            self.world.stdout.write("".join(annotation("warning", text) for text in about) + printable(done))
             attempt(
                 self.world, "The output history-entry", lambda: outputs(self.context, {"history-entry": new.entry.id})
             )
@@ -192,7 +209,7 @@ class JobHistory(Struct, kw_only=True):
             run_id=run_id or None,
             run_attempt=attempt_number or 1,
         )
-        return new_entry(
+        new = new_entry(
             report,
             outcome.evaluation,
             origin,
@@ -201,11 +218,13 @@ class JobHistory(Struct, kw_only=True):
             private=self.settings.inputs.no_answers,
             default_branch=origin.branch == self.role.branch,
         )
+        with_its_files = self.in_service and not self.settings.inputs.no_answers
+        return with_files(new, report, b"".join(file_of(outcome))) if with_its_files else new
 
     def _add(self, new: NewEntry, store: Store) -> str:
         """Add an entry to the store, and return a line for the log."""
-        where = store.name if self.in_branch else for_next_step(store.name, self.context)
-        with owned_like_workspace([] if self.in_branch else self._new_files(new), self.context):
+        where = store.name if self.is_remote else for_next_step(store.name, self.context)
+        with owned_like_workspace([] if self.is_remote else self._new_files(new), self.context):
             added = store.add(new)
         return f"{'Recorded' if added == 'added' else 'Recorded already'}: {new.path} in {visible(where)}\n"
 
@@ -226,8 +245,14 @@ class JobHistory(Struct, kw_only=True):
             if is_branch_name(settings.history_branch):
                 return []
             return [f"input history-branch: {settings.history_branch!r} is not a valid name for a history branch"]
-        if not is_folder(settings.history):
-            return ["input history: expected branch, or the path of a folder"]  # an address may have a password
+        if self.in_service:
+            try:
+                SERVICE_STORE.load().address(settings.history)
+            except InputError as error:
+                return [f"input history: {problem}" for problem in error.problems]
+            return []
+        if not is_folder(settings.history):  # an address may have a password
+            return ["input history: expected branch, the path of a folder, or https://… of a team service"]
         if settings.history == settings.history_branch:
             return [f"input history: {settings.history} is the name of the branch; write branch, or name a folder"]
         path = self._folder()
@@ -240,15 +265,21 @@ class JobHistory(Struct, kw_only=True):
         folder = in_container(self.settings.working_directory, self.context)
         return str(Path(folder) / in_container(self.settings.history, self.context))
 
-    def _store(self, connected: "Callable[[], Client]") -> Store:
+    def _store(self, connected: "Callable[[], Client]", seconds: float) -> Store:
+        if self.in_service:
+            name, key = self.settings.history, self.context.service_key.value
+            if not key:
+                raise InputError([f"history: {NO_KEY}"])
+            return SERVICE_STORE.load()(name, key, seconds=seconds, timing=self.world.timing)
         if not self.in_branch:
             return Folder(self._folder())
         branch, repository = self.settings.history_branch, self.context.repository
         return BRANCH_STORE.load()(connected(), repository=repository, branch=branch, name=f"branch {branch}")
 
     def _limited(self, seconds: float, call: Callable[[], T], *, asks: bool) -> T:
-        """Call what may ask GitHub, which takes at most ``seconds`` even where GitHub never answers."""
-        return within(seconds, call) if asks else call()
+        """Call what may ask others, which takes at most ``seconds`` even where they never answer."""
+        who = "the team service" if self.in_service else "GitHub"
+        return within(seconds, call, who=who) if asks else call()
 
     def _connected(self, seconds: float) -> "Callable[[], Client]":
         """Return what makes a client for GitHub, the first time; all its calls take at most ``seconds`` together."""

@@ -28,8 +28,16 @@ contract on the default branch. Delete result sets only with
 """
 
 
-class ConflictError(InputError):
-    """An entry cannot be added because another has its path, or is of the same run. Other entries can be added."""
+class NotReachableError(InputError):
+    """A store cannot be asked: there is no token or key, or it is not known which repository is meant."""
+
+
+class RefusedError(InputError):
+    """An entry cannot be added. Other entries can."""
+
+
+class ConflictError(RefusedError):
+    """An entry cannot be added because another has its path, or is of the same run."""
 
 
 def differs(path: str) -> ConflictError:

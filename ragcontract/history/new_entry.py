@@ -80,11 +80,13 @@ def new_entry(
         results=results,
         no_results=why,
     )
+    default_branch = default_branch and not origin.dirty
     return NewEntry(
         entry=entry,
         content=_fitting(entry),
         results=rows if results else None,
-        badge=badge_files(entry, limited_metrics(report)) if default_branch and not origin.dirty else {},
+        badge=badge_files(entry, limited_metrics(report)) if default_branch else {},
+        default_branch=default_branch,
     )
 
 

@@ -1,8 +1,8 @@
 """Opens the store of a history by the name that a user gave it.
 
-A name is the path of a folder, or ``github:`` for a branch: of this repository, or as ``github:owner/name@branch``.
-It comes from an option, the environment or an input of the action, never from ``ragcontract.yml``, which a pull
-request can change.
+A name is the path of a folder, or ``github:`` for a branch: of this repository, or as ``github:owner/name@branch``, or
+the address of a team service. It comes from an option, the environment or an input of the action, never from
+``ragcontract.yml``, which a pull request can change.
 """
 
 import re
@@ -16,11 +16,11 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.lines import Line
 from ragcontract.files.git import git
-from ragcontract.github.context import Context, GitHubError, Token
+from ragcontract.github.context import SERVICE_KEY, Context, GitHubError, Token
 from ragcontract.github.pull_request import connect
 from ragcontract.github.settings import HISTORY_BRANCH
 from ragcontract.history.folder import Folder
-from ragcontract.history.interface import Store
+from ragcontract.history.interface import NotReachableError, Store
 from ragcontract.net.pacing import Timing
 
 if TYPE_CHECKING:
@@ -28,10 +28,13 @@ if TYPE_CHECKING:
 
     from ragcontract.github.http import Client
     from ragcontract.history.branch import Branch
+    from ragcontract.history.service_store import ServiceStore
 
 BRANCH_STORE: "Line[type[Branch]]" = Line(home="ragcontract.history.branch:Branch")  # which loads requests
+SERVICE_STORE: "Line[type[ServiceStore]]" = Line(home="ragcontract.history.service_store:ServiceStore")
 SESSION: "Line[type[requests.Session]]" = Line(home="requests:Session")
 TOKENS = ("GITHUB_TOKEN", "GH_TOKEN")  # the variables that may have the token
+EXPECTED = "a folder, github: for a branch of this repository, or https://… of a team service"
 _ON_GITHUB = "github:"
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]*)://(?:[^/?#]*@)?([^/?#]*)", re.IGNORECASE)
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}")
@@ -41,24 +44,24 @@ _BRANCH = re.compile(
 )
 
 
-class NotReachableError(InputError):
-    """GitHub cannot be asked: there is no token, or it is not known which repository is meant."""
-
-
 def open_store(name: str, environ: Mapping[str, str], *, seconds: float = bounds.TIMEOUT_DEFAULT) -> Store:
     """Return the store that a user named; raises InputError if the name cannot be that of a store.
 
-    A folder does not need to exist. The calls to GitHub, whose token is in ``environ``, take at most ``seconds``.
+    A folder does not need to exist. All calls to GitHub or to a team service take at most ``seconds``. ``environ`` has
+    the token or the key.
     """
     if not name.strip():
-        raise InputError(["history: has no name; name a folder, or github: for a branch of this repository"])
+        raise InputError([f"history: has no name; name {EXPECTED}"])
     if name.lower().startswith(_ON_GITHUB):
         repository, branch = branch_named(name)
         of = repository or repository_here(environ)
         shown = name if repository else f"{_ON_GITHUB}{of}"  # a message that starts with it has one colon
         return BRANCH_STORE.load()(client_for(environ, of, seconds=seconds), repository=of, branch=branch, name=shown)
+    if is_service(name):
+        return SERVICE_STORE.load()(name, environ.get(SERVICE_KEY, "").strip(), seconds=seconds, timing=Timing())
     if address := _ADDRESS.match(name):
-        raise InputError([_not_a_store(*address.groups())])
+        scheme, host = address.groups()  # without what may be secret in it
+        raise InputError([f"{scheme}://{host}: is not a store of a history; name {EXPECTED}"])
     if "\0" in name:
         raise InputError([f"history {name!r}: a path cannot contain a NUL character"])
     return Folder(name)
@@ -83,6 +86,11 @@ def branch_named(name: str) -> tuple[str, str]:
 def is_branch_name(branch: str) -> bool:
     """Return whether a branch may have a history: letters, digits, and ``._-`` in parts between slashes."""
     return bool(_BRANCH.fullmatch(branch)) and not branch.endswith(".")
+
+
+def is_service(name: str) -> bool:
+    """Return whether the name of a store is the address of a team service."""
+    return name.lower().startswith(("https://", "http://"))
 
 
 def is_folder(name: str) -> bool:
@@ -113,11 +121,3 @@ def repository_here(environ: Mapping[str, str], folder: Path = Path()) -> str:
         neither = "neither GITHUB_REPOSITORY nor the git remote names one"
         raise NotReachableError([f"github: cannot find the repository: {neither}; use github:owner/name"])
     return repository
-
-
-def _not_a_store(scheme: str, host: str) -> str:
-    """Return why an address is no store, without what may be secret in it."""
-    shown = f"{scheme}://{host}"
-    if scheme.lower() in {"http", "https"}:
-        return f"{shown}: needs the team service, which this version does not have; name a folder, or github:"
-    return f"{shown}: is not a store of a history; name a folder, or github: for a branch of this repository"

@@ -13,6 +13,7 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 
 import requests
 from msgspec import Struct
+from msgspec.structs import replace
 from urllib3.exceptions import HTTPError, NewConnectionError
 
 from ragcontract.core import bounds
@@ -41,8 +42,9 @@ class HttpCall(Struct, frozen=True, kw_only=True):
     url: str
     headers: Mapping[str, str | bytes] = {}
     query: Mapping[str, Any] = {}  # goes into the address
-    json: Any = None  # the body, unless it is ``form``
+    json: Any = None  # the body, unless it is ``form`` or ``content``
     form: Mapping[str, Any] | None = None
+    content: bytes | None = None  # sent as it is
 
 
 class HttpAnswer(Struct, frozen=True, kw_only=True):
@@ -113,7 +115,7 @@ def _once(session: requests.Session, call: HttpCall, timeout: tuple[float, float
         headers=dict(call.headers),
         params=dict(call.query),
         json=call.json,
-        data=call.form,
+        data=call.form if call.content is None else call.content,
         timeout=timeout,
         allow_redirects=False,
         stream=True,
@@ -146,7 +148,7 @@ def _redirected(call: HttpCall, answered: HttpAnswer) -> HttpCall:
         raise Unanswered("redirect", f"the answer ({answered.status}) leads to another host, which is not followed")
     if answered.status == SEE_OTHER or (answered.status not in KEEPS_METHOD and call.method == "POST"):
         return HttpCall(method="GET", url=target, headers=call.headers)
-    return HttpCall(method=call.method, url=target, headers=call.headers, json=call.json, form=call.form)
+    return replace(call, url=target, query={})
 
 
 def _origin(url: SplitResult) -> tuple[str, str | None, int | None]:

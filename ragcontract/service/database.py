@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
@@ -165,10 +165,10 @@ def _prepare(connection: sqlite3.Connection, _record: object) -> None:
         connection.execute(f"PRAGMA {setting}")
 
 
-class Page(Struct, frozen=True, kw_only=True):
+class Page(Struct, Generic[T], frozen=True, kw_only=True):
     """A part of a list, and where the next part begins: None at the end."""
 
-    items: list[Any]
+    items: list[T]
     next: str | None = None
 
 

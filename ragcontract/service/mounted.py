@@ -55,16 +55,16 @@ class Flags(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class ProjectFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What ``project.yml`` says; every key is optional."""
 
-    name: Annotated[str, Meta(min_length=1, max_length=bounds.CONTRACT_NAME)] | None = None
+    name: Annotated[str, Meta(min_length=1, max_length=bounds.PROJECT_NAME)] | None = None
     python: Annotated[str, Meta(pattern=r"^/[^\0\n]*$", title="an absolute path")] | None = None
     secrets: list[Annotated[str, Meta(pattern=f"^({NAME})$", title="the name of an environment variable")]] = []
     schedule: (
         Annotated[str, Meta(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$", title='a time of day as "03:00", UTC')] | None
     ) = None
-    timeout: Annotated[int, Meta(ge=1, le=bounds.SERVICE_TIMEOUT)] = 3_600
+    timeout: Annotated[int, Meta(ge=1, le=bounds.PROJECT_TIMEOUT)] = 3_600
     sampling: Sampling = Sampling()
     flag: Flags = Flags()
-    redact: Annotated[tuple[str, ...], Meta(max_length=bounds.SERVICE_PATTERNS)] = REDACTED
+    redact: Annotated[tuple[str, ...], Meta(max_length=bounds.PROJECT_PATTERNS)] = REDACTED
     keep_days: Annotated[int, Meta(ge=1, le=bounds.SERVICE_DAYS)] = 60
 
 
@@ -100,8 +100,8 @@ def mounted_projects(folder: str) -> list[MountedProject]:
         if file is not None:
             mounted.append(MountedProject(slug=entry.name, folder=path, file=file))
     problems.collected().raise_if_any()
-    if len(mounted) > bounds.SERVICE_PROJECTS:
-        raise InputError([f"{visible(folder)}: has more than {bounds.SERVICE_PROJECTS:,} projects"])
+    if len(mounted) > bounds.MOUNTED_PROJECTS:
+        raise InputError([f"{visible(folder)}: has more than {bounds.MOUNTED_PROJECTS:,} projects"])
     return mounted
 
 

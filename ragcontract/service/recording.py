@@ -48,6 +48,7 @@ class Recorded(Struct, frozen=True, kw_only=True):
     """The run of an entry, which was there already or is new."""
 
     run_id: int
+    project_id: int
     added: Added
 
 
@@ -119,7 +120,7 @@ def record(connection: Connection, recording: Recording, principal: Principal, n
     if existing is not None:
         if existing.entry != recording.text:
             raise differs(recording.new.path)
-        return Recorded(run_id=existing.id, added="exists")
+        return Recorded(run_id=existing.id, project_id=project_id, added="exists")
     refuse_shared_run(recording.new, _names_of_run(connection, project_id, recording.new))
     _require(connection, recording, principal, project_id)
     row = _row(recording, project_id, principal)
@@ -130,7 +131,7 @@ def record(connection: Connection, recording: Recording, principal: Principal, n
             connection.execute(table.insert(), [each | of_run for each in rows])
     if recording.default_branch and row["branch"]:
         connection.execute(projects.update().where(projects.c.id == project_id).values(branch=row["branch"]))
-    return Recorded(run_id=run_id, added="added")
+    return Recorded(run_id=run_id, project_id=project_id, added="added")
 
 
 def _locked_project(connection: Connection, entry: Entry, now: int) -> int:

@@ -86,20 +86,10 @@ class Trend(Struct, frozen=True, kw_only=True):
     metrics: dict[str, MetricTrend]
 
 
-class StoredTrend(Struct, frozen=True, kw_only=True):
-    """A row."""
-
-    run_id: int  # the newest run that it has seen
-    golden: str | None
-    trend: Trend
-
-
-def stored_trend(connection: Connection, project_id: int) -> StoredTrend | None:
+def stored_trend(connection: Connection, project_id: int) -> Trend | None:
     """Return the trend of a project; None if it was not computed yet."""
-    row = connection.execute(select(trends).where(trends.c.project_id == project_id)).one_or_none()
-    if row is None:
-        return None
-    return StoredTrend(run_id=row.run_id, golden=row.golden, trend=msgspec.json.decode(row.body, type=Trend))
+    body = connection.execute(select(trends.c.body).where(trends.c.project_id == project_id)).scalar()
+    return None if body is None else msgspec.json.decode(body, type=Trend)
 
 
 def compute(database: Database, project_id: int, folder: str | None) -> bool:
@@ -184,7 +174,7 @@ def _changes(section: Section, key: str, shown: Mapping[str, TrendRun]) -> Itera
                 after=step.point.after,
                 worse=step.worse,
                 p_value=step.point.p_value,
-                queries=[MovedQuery(*query) for query in change.queries[: bounds.SERVICE_MOVED_QUERIES]],
+                queries=[MovedQuery(*query) for query in change.queries[: bounds.PAGE_QUERIES]],
             )
 
 
@@ -193,7 +183,7 @@ class Trends:
 
     def __init__(self, database: Database, folder: str | None = None) -> None:
         """Take the database, and the folder of the mounted projects if there are any."""
-        self._database, self._folder = database, folder
+        self._database, self.folder = database, folder
         self._waiting: deque[int] = deque()
         self._changed = threading.Condition()
         self._ended = False
@@ -217,12 +207,14 @@ class Trends:
                 self._waiting.append(project_id)
                 self._changed.notify()
 
-    def is_current(self, connection: Connection, project_id: int, stored: "StoredTrend | None") -> bool:
-        """Return whether a trend is of the newest run and of the contract as it is now."""
+    def is_current(self, connection: Connection, project_id: int) -> bool:
+        """Return whether a project has no run, or a trend of its newest one and of its contract as it is now."""
         newest = newest_run(connection, project_id)
-        if newest is None or stored is None:
-            return newest is None and stored is None
-        return (stored.run_id, stored.golden) == (newest.id, contract_digest(connection, project_id, self._folder))
+        seen = select(trends.c.run_id, trends.c.golden).where(trends.c.project_id == project_id)
+        row = connection.execute(seen).one_or_none()
+        if newest is None or row is None:
+            return newest is None
+        return (row.run_id, row.golden) == (newest.id, contract_digest(connection, project_id, self.folder))
 
     def _run(self) -> None:
         self._tried(None)
@@ -237,10 +229,14 @@ class Trends:
     def _tried(self, project_id: int | None) -> None:
         """Compute the trend of a project, or look for old ones if it is None; try again later without a database."""
         try:
+            with self._database.read() as connection:
+                wanted = [*connection.execute(select(projects.c.id)).scalars()] if project_id is None else [project_id]
+                old = [each for each in wanted if not self.is_current(connection, each)]
             if project_id is None:
-                self._note_old()
-            else:
-                compute(self._database, project_id, self._folder)
+                for each in old:
+                    self.note(each)
+            elif old:
+                compute(self._database, project_id, self.folder)
         except (BusyError, SQLAlchemyError) as error:
             log.warning("a trend was not computed, which is tried again: %s", type(error).__name__)
             if project_id is not None:
@@ -249,9 +245,3 @@ class Trends:
                 self._changed.wait_for(lambda: self._ended, bounds.SERVICE_TREND_PAUSE)
         except Exception:
             log.exception("the trend of project %s could not be computed", project_id)
-
-    def _note_old(self) -> None:
-        with self._database.read() as connection:
-            for project_id in [*connection.execute(select(projects.c.id)).scalars()]:
-                if not self.is_current(connection, project_id, stored_trend(connection, project_id)):
-                    self.note(project_id)

@@ -33,7 +33,7 @@ from ragcontract.history.entry import Entry, is_commit, is_commit_start
 from ragcontract.history.entry_of_report import entry_of_report
 from ragcontract.history.folder import Folder
 from ragcontract.history.interface import Store
-from ragcontract.history.open_store import client_for, open_store, repository_here
+from ragcontract.history.open_store import EXPECTED, client_for, is_service, open_store, repository_here
 from ragcontract.history.page_runs import Today, runs_on_page
 from ragcontract.history.show import Listing, one_run, query_history, query_runs, runs, window_of
 from ragcontract.history.trend_page import render, section_of
@@ -51,8 +51,9 @@ FORMAT = click.option(
 def command() -> None:
     """Record checks, and look back at them.
 
-    A history is a folder, or a branch of a GitHub repository. Each recorded check is an entry in it, which never
-    changes. Its result set, a file beside it, has the documents of each query, so that the run can be a baseline.
+    A history is a folder, a branch of a GitHub repository, or a team service. Each recorded check is an entry in it,
+    which never changes. Its result set, a file beside it, has the documents of each query, so that the run can be a
+    baseline.
     """
 
 
@@ -61,7 +62,7 @@ def command() -> None:
 @click.option("--branch", metavar="NAME", help="The branch that was checked. [what CI or git says]")
 @click.option("--report", default="report.json", metavar="FILE", help="The report of the check. [report.json]")
 @click.option("--accepted", is_flag=True, help="Record that a person accepted the broken contract.")
-@click.option("--no-answers", is_flag=True, help="Store digests in place of the questions.")
+@click.option("--no-answers", is_flag=True, help="Store digests in place of the questions, and no files.")
 @click.option(
     "--plugin", "plugins", multiple=True, metavar="MODULE:CLASS", help="As for `check`, if the contract needs it."
 )
@@ -72,6 +73,7 @@ def add(
 
     Reads the report and the files that it names, which must not have changed since. Run it in the same folder as
     `check`. What is stored has questions, document ids and numbers, and no text of the application or of its documents.
+    A team service also gets the report, the golden files and the config, unless --no-answers is given.
     """
     store = _store(history)
     new = entry_of_report(
@@ -81,9 +83,11 @@ def add(
         branch=branch,
         accepted=accepted,
         private=no_answers,
+        for_service=is_service(store.name),
         plugins=load_plugins(plugins),
     )
     warn([f"{new.path}: cannot be a baseline: {why}" for why in new.entry.lacks_for_baseline()])
+    warn([f"{new.path}: {why}" for why in new.left_out])
     done = {"added": "recorded", "exists": "already recorded:"}[store.add(new)]
     say(f"{done} {new.path}\n")
     return ExitCode.PASS
@@ -268,14 +272,16 @@ def prune_results(*, history: str | None, keep_results: int) -> int:
     All entries stay. A run without a result set is still shown, but cannot be a baseline.
     """
     store = _store(history, exists=True, seconds=bounds.TIMEOUT)
+    if is_service(store.name):
+        store.delete_results(())  # which says that it does not, before everything is read
     say(f"deleted {count(prune(store, keep_results), 'result set')} from {visible(store.name)}\n")
     return ExitCode.PASS
 
 
 def _store(name: str | None, *, exists: bool = False, seconds: float = bounds.TIMEOUT_DEFAULT) -> Store:
-    """Open a history, for ``seconds`` if it is on GitHub; raises InputError if a folder must exist and does not."""
+    """Open a history, for ``seconds`` if it is no folder; raises InputError if a folder must exist and does not."""
     if not name:
-        raise click.UsageError("name the history with --history: a folder, or github: for this repository's branch")
+        raise click.UsageError(f"name the history with --history: {EXPECTED}")
     store = open_store(name, os.environ, seconds=seconds)
     if exists and isinstance(store, Folder) and not os.path.isdir(name):  # noqa: PTH112 (pathlib raises if a name is too long)
         raise InputError([f"{name}: there is no such folder"])

@@ -36,13 +36,12 @@ SCRIPTS = ("queries.js", "slopes.js", "start.js")
 
 def render(report: Report, passages: query_rows.Passages = NO_PASSAGES) -> bytes:
     """Render the page as UTF-8; ``passages`` are the texts of documents that entered or left the top k."""
-    script = "\n".join(map(asset, SCRIPTS))
     blocks = list(metrics(report, FORM, bounds.HTML_CARDS))
     legend = LEGEND + (COMPARED if report.inputs.baseline else "")
     has_bars = any(elements.bar_of(row) for row in table_rows(report))
     return rendered(
         "page.html",
-        script=script,
+        script=_script(),
         data=query_rows.encode(report, passages),
         verdict=report.verdict,
         title=_title(report, VERDICTS[report.verdict]),
@@ -145,6 +144,15 @@ def _title(report: Report | ErrorReport, end: str) -> str:
 def about(report: Report | ErrorReport | RunComparison) -> str:
     """Return when a page was made, and with what."""
     return shown(f"{report.created_at} · {report.tool.name} {report.tool.version}")
+
+
+def policy() -> str:
+    """Return the Content-Security-Policy of a report's page, which the page also says itself."""
+    return _policy(asset("page.css"), _script())
+
+
+def _script() -> str:
+    return "\n".join(map(asset, SCRIPTS))
 
 
 def _policy(style: str, script: str) -> str:

@@ -1,0 +1,204 @@
+"""Calls to a team service: its address and its key, retries, a time limit for all calls, and what a refusal means.
+
+Address and key come from an option and the environment, never from a file, which a pull request could change so that
+the key is sent elsewhere.
+"""
+
+import json
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Struct
+
+from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
+from ragcontract.core.safe_text import clipped
+from ragcontract.history.interface import ConflictError, NotReachableError, RefusedError
+from ragcontract.net.pacing import Timing, asked_pause, backoff
+from ragcontract.net.secrets import Redaction
+from ragcontract.net.sending import HttpAnswer, HttpCall, Unanswered, has_credentials, is_url, reason_in, send
+from ragcontract.net.sessions import is_this_machine, open_session
+
+KEY = "RAG_CONTRACT_TOKEN"  # the variable that has the key
+READ, RECORD = "read", "record"  # the scopes of keys
+MAKE_KEY = f"`rag-contract service token add NAME --scope {READ} --scope {RECORD}` makes one"
+API = "/api/v1"
+PASSING = {"connect_timeout", "unreachable", "proxy_error", "connection_lost", "read_timeout"}
+PASSING_STATUSES = {408, 425, 429}
+NOT_FOUND, CONFLICT, SERVER_ERROR = 404, 409, 500
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class NotThereError(InputError):
+    """The service has no such thing, or does not show it with this key."""
+
+
+def service_address(name: str) -> str:
+    """Return the address of a service without a slash at its end; raises InputError, which quotes no password."""
+    if not is_url(name):
+        raise InputError([f"{_origin(name)}: is not an address such as https://rag.example.com"])
+    if has_credentials(name):
+        raise InputError([f"{_origin(name)}: has a user name or a password in it; give the key in {KEY}"])
+    if "?" in name or "#" in name:
+        raise InputError([f"{_origin(name)}: paths are added to the address; leave out what begins with ? or #"])
+    parts = urlsplit(name)
+    if parts.scheme == "http" and not is_this_machine(parts.hostname or ""):
+        raise InputError([f"{_origin(name)}: would get the key without encryption; use https://"])
+    return name.rstrip("/").removesuffix(API)
+
+
+def check_key(key: str) -> None:
+    """Raise InputError if a text cannot be a key of a team service; NotReachableError if it is empty."""
+    if not key:
+        raise NotReachableError([f"history: the team service needs a key; set {KEY}; {MAKE_KEY}"])
+    if not re.fullmatch(r"rc_[A-Za-z0-9_-]{8}_[A-Za-z0-9_-]{43}", key):
+        raise InputError([f"history: {KEY} is not a key of a team service, which begins with rc_; {MAKE_KEY}"])
+
+
+def _origin(name: str) -> str:
+    """Return an address for a message, without what may be secret in it."""
+    scheme, _, rest = name.partition("://")
+    host = re.split(r"[/?#\\]", rest.rpartition("@")[2])[0]
+    return clipped(f"{scheme}://{host}", bounds.VALUE)
+
+
+class _Problem(Struct, frozen=True):
+    """A problem of RFC 9457."""
+
+    status: int
+    detail: str = ""
+    problems: list[str] = []
+
+
+class ServiceCalls:
+    """Sends calls one after the other, all within ``seconds`` from now. Each may be repeated without harm.
+
+    Redirects are not followed, so that the key is not sent to another host.
+    """
+
+    def __init__(self, address: str, key: str, *, name: str, seconds: float, timing: Timing) -> None:
+        self._url = f"{address}{API}"
+        self._name = name
+        self._headers = {"Authorization": f"Bearer {key}"}
+        self._session = open_session(address, at_once=1)
+        self._redact = Redaction(key)
+        self._timing = timing
+        self.allow(seconds)
+
+    def allow(self, seconds: float) -> None:
+        """Let the calls from now on take at most so many seconds together."""
+        self._seconds = seconds
+        self._end = self._timing.monotonic() + seconds
+
+    def get(self, path: str, kind: type[T], query: Mapping[str, str | Sequence[str]] = {}) -> T:
+        """Return what is at a path, checked to be of this kind; raises NotThereError, or InputError."""
+        answered = self._answer(HttpCall(method="GET", url=f"{self._url}{path}", query=query), READ)
+        try:
+            return msgspec.json.decode(answered.content, type=kind)
+        except (ValueError, RecursionError) as error:
+            raise self._wrong(f"its answer is not that of a team service ({self._short(str(error))})") from None
+
+    def content(self, path: str) -> bytes:
+        """Return the bytes at a path; raises NotThereError, or InputError."""
+        return self._answer(HttpCall(method="GET", url=f"{self._url}{path}"), READ).content
+
+    def send(self, method: str, path: str, content: bytes, query: Mapping[str, str]) -> HttpAnswer:
+        """Send content, and return the answer to it; raises ConflictError, or InputError."""
+        kind = "application/json" if method == "POST" else "application/octet-stream"
+        headers = {"Content-Type": kind}
+        call = HttpCall(method=method, url=f"{self._url}{path}", query=query, content=content, headers=headers)
+        return self._answer(call, RECORD)
+
+    def _answer(self, call: HttpCall, scope: str) -> HttpAnswer:
+        """Return a successful answer, after as many tries as there is time for."""
+        for attempt in range(1, bounds.TRIES + 1):
+            try:
+                answered = self._once(call)
+            except Unanswered as error:
+                problem = f"{error}"
+                if error.kind not in PASSING:
+                    raise self._wrong(problem) from None
+                asked = None
+            else:
+                if answered.is_success:
+                    return answered
+                problem = self._refusal(answered, scope)
+                asked = asked_pause(answered.headers, self._timing.now())
+            if attempt < bounds.TRIES:
+                self._wait((asked or 0.0) + backoff(attempt), problem)  # those that were refused together part
+        raise self._wrong(f"{problem}, {bounds.TRIES} times")
+
+    def _once(self, call: HttpCall) -> HttpAnswer:
+        left = self._end - self._timing.monotonic()
+        if left <= 0:
+            raise self._wrong(f"did not answer within {self._seconds:g} seconds")
+        call = msgspec.structs.replace(call, headers={**call.headers, **self._headers})
+        try:
+            answered = send(self._session, call, seconds=left, connect_seconds=bounds.CONNECT, read_seconds=bounds.READ)
+        except OSError as error:  # such as a file of certificates that does not exist
+            raise self._wrong(f"cannot be called from this machine: {self._short(str(error))}") from None
+        log.debug("%s %s: %d", call.method, call.url, answered.status)
+        return answered
+
+    def _wait(self, seconds: float, problem: str) -> None:
+        """Wait before another try; raises InputError if no time would be left for it."""
+        if self._timing.monotonic() + seconds >= self._end:
+            raise self._wrong(f"{problem}; the next try would come after the {self._seconds:g} seconds that there are")
+        self._timing.sleep(seconds)
+
+    def _refusal(self, answered: HttpAnswer, scope: str) -> str:
+        """Return why an answer is none yet; raises what it means if another try would be refused, too."""
+        status, content = answered.status, self._decoded(answered)
+        problem = _problem_in(content)
+        reason = self._short(reason_in(content) or self._redact.text(answered.reason) or "no reason given")
+        refused = f"answered {status}: {reason}"
+        if status in PASSING_STATUSES or status >= SERVER_ERROR:
+            return refused
+        if status == NOT_FOUND and problem is not None:
+            which = f"{refused}; is the key in {KEY} for another project?"
+            raise NotThereError([f"{self._name}: {which}"])
+        if status == CONFLICT:
+            raise ConflictError([self._short(text) for text in (problem.problems if problem else ())] or [reason])
+        if problem is not None and problem.problems and status not in ADVICE:
+            shown = [self._short(text) for text in problem.problems[: bounds.PROBLEMS]]
+            raise RefusedError([f"{self._name}: refused what was sent: {text}" for text in shown])
+        raise self._wrong(refused + ADVICE.get(status, "").format(scope=scope))
+
+    def _decoded(self, answered: HttpAnswer) -> Any:
+        try:
+            return self._redact.json(json.loads(answered.content))
+        except (ValueError, RecursionError):
+            return None
+
+    def _short(self, text: str) -> str:
+        return clipped(self._redact.text(text), bounds.MESSAGE)
+
+    def _wrong(self, problem: str) -> InputError:
+        return InputError([f"{self._name}: {problem}"])
+
+
+def _problem_in(content: Any) -> _Problem | None:
+    """Return the problem in the content of a refusal; None if it has another form, so that no service wrote it."""
+    try:
+        return msgspec.convert(content, _Problem)
+    except msgspec.ValidationError:
+        return None
+
+
+_NO_SERVICE = "; is a team service at this address?"
+_ELSEWHERE = "; it leads elsewhere, which is not followed: name the address of the service itself"
+# What to do about an answer, by its status
+ADVICE = {
+    **dict.fromkeys((301, 302, 303, 307, 308), _ELSEWHERE),
+    401: f"; the key in {KEY} is not valid, or no longer; {MAKE_KEY}",
+    403: f"; the key in {KEY} needs the scope {{scope}}; {MAKE_KEY}",
+    404: _NO_SERVICE,
+    405: _NO_SERVICE,
+    413: "; the service, or a proxy before it, takes no content of this size",
+}

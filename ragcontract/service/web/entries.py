@@ -1,0 +1,179 @@
+"""The routes of a store: entries and blobs, as `https://` names one in the commands of a history."""
+
+from itertools import accumulate
+from typing import Annotated, Any
+
+from litestar import Request, Response, get, post, put
+from litestar.params import Parameter
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+from sqlalchemy import Connection
+
+from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
+from ragcontract.history.entry import EntryId, is_digest, is_folder_name
+from ragcontract.service.access import READ, RECORD, Principal
+from ragcontract.service.blobs import Kind, packed, put_blob, result_sets_after, visible_blob
+from ragcontract.service.database import Database, Page
+from ragcontract.service.recorded import DatabaseStore
+from ragcontract.service.recording import Recorded, record, recording_of, with_rules
+from ragcontract.service.trends import Trends
+from ragcontract.service.web.authentication import now_ms
+from ragcontract.service.web.problem_details import ProblemError
+from ragcontract.service.web.projects import NO_PROJECT, Cursor, require_project
+
+BYTES, JSON = "application/octet-stream", "application/json"
+Digest = Annotated[str | None, Parameter(pattern="^[0-9a-f]{64}$", description="The SHA-256 of a blob.")]
+
+
+class Months(Struct, frozen=True, kw_only=True):
+    """The months in which a project has entries."""
+
+    months: Annotated[list[str], Meta(description="Such as 2026-11, the newest first.")]
+
+
+class Ids(Struct, frozen=True, kw_only=True):
+    """The ids of entries, the newest first, and where the next part begins: null at the end."""
+
+    ids: list[str]
+    next: str | None = None
+
+
+class Content(Struct, frozen=True, kw_only=True):
+    """An entry."""
+
+    id: str
+    content: Annotated[str, Meta(description="The entry byte by byte, in UTF-8.")]
+
+
+class Contents(Struct, frozen=True, kw_only=True):
+    """The entries that were asked for; what is gone is in neither list."""
+
+    items: list[Content]
+    rest: Annotated[list[str], Meta(description="What was left out, because the answer would be too large.")]
+
+
+class Added(Struct, frozen=True, kw_only=True):
+    """A run that is stored."""
+
+    id: Annotated[int, Meta(description="The id of the run.")]
+    key: Annotated[str, Meta(description="The id of its entry.")]
+
+
+class StoredBlob(Struct, frozen=True, kw_only=True):
+    """A blob that is stored."""
+
+    sha256: str
+
+
+@get("/projects/{slug:str}/months", access=READ, sync_to_thread=True)
+def list_months(principal: Principal, database: Database, slug: str) -> Months:
+    """Return the months in which a project has entries."""
+    with database.read() as connection:
+        require_project(connection, principal, slug)
+    return Months(months=DatabaseStore(database, principal).months(slug))
+
+
+@get("/projects/{slug:str}/entries", access=READ, sync_to_thread=True)
+def list_entries(
+    principal: Principal,
+    database: Database,
+    slug: str,
+    months: Annotated[list[str], Parameter(query="month")],
+    cursor: Cursor = None,
+) -> Ids:
+    """Return the ids of the entries of some months."""
+    with database.read() as connection:
+        require_project(connection, principal, slug)
+    if cursor is not None and EntryId.of(cursor) is None:
+        raise InputError(["cursor: is not one of this list"])
+    store = DatabaseStore(database, principal)
+    ids = [each.id for each in store.ids_before(slug, months, before=cursor, limit=bounds.ENTRIES + 1)]
+    listed = ids[: bounds.ENTRIES]
+    return Ids(ids=listed, next=listed[-1] if len(ids) > len(listed) else None)
+
+
+@get("/projects/{slug:str}/entries/contents", access=READ, sync_to_thread=True)
+def read_entries(
+    principal: Principal,
+    database: Database,
+    slug: str,
+    ids: Annotated[list[str], Parameter(query="id", max_items=bounds.ENTRIES_AT_ONCE)],
+) -> Contents:
+    """Return entries as they were sent."""
+    with database.read() as connection:
+        require_project(connection, principal, slug)
+    stored = DatabaseStore(database, principal).read(slug, [*filter(None, map(EntryId.of, dict.fromkeys(ids)))])
+    sizes = accumulate(map(len, stored.values()))
+    fits = [key for key, size in zip(stored, sizes, strict=True) if size <= bounds.ENTRIES_ANSWER]
+    items = [Content(id=key, content=stored[key].decode()) for key in fits]
+    return Contents(items=items, rest=[*stored][len(fits) :])
+
+
+@post("/projects/{slug:str}/entries", access=RECORD, sync_to_thread=True, request_max_body_size=bounds.ENTRY)
+def add_entry(
+    *,
+    request: Request[Principal, Any, Any],
+    principal: Principal,
+    database: Database,
+    trends: Trends,
+    slug: str,
+    body: bytes,
+    report: Digest = None,
+    golden: Digest = None,
+    default_branch: Annotated[bool, Parameter(description="The entry is of the repository's default branch.")] = False,
+) -> Response[Added]:
+    """Store an entry; its blobs were sent before. The project is created unless it exists."""
+    if not is_folder_name(slug):
+        raise ProblemError(404, NO_PROJECT)
+    if principal.project_id is not None:
+        with database.read() as connection:
+            require_project(connection, principal, slug)
+    if request.content_type[0] != JSON:
+        raise ProblemError(415, f"an entry is sent as {JSON}")
+    recording = replace(recording_of(slug, body), report=report, golden=golden, default_branch=default_branch)
+    with database.read() as connection:
+        recording = with_rules(connection, recording, principal)
+
+    def job(connection: Connection) -> Recorded:
+        return record(connection, recording, principal, now_ms())
+
+    recorded = database.write(job)
+    trends.note(recorded.project_id)
+    status = 201 if recorded.added == "added" else 200
+    return Response(Added(id=recorded.run_id, key=recording.entry.id), status_code=status)
+
+
+@get("/blobs", access=READ, sync_to_thread=True)
+def list_blobs(principal: Principal, database: Database, cursor: Cursor = None) -> Page[str]:
+    """Return the digests of all result sets of the projects that the key may see."""
+    if cursor is not None and not is_digest(cursor):
+        raise InputError(["cursor: is not one of this list"])
+    with database.read() as connection:
+        digests = result_sets_after(connection, principal, cursor or "", bounds.ENTRIES + 1)
+    listed = digests[: bounds.ENTRIES]
+    return Page(items=listed, next=listed[-1] if len(digests) > len(listed) else None)
+
+
+@get("/blobs/{sha256:str}", access=READ, sync_to_thread=True, media_type=BYTES)
+def read_blob(principal: Principal, database: Database, sha256: str) -> Response[bytes]:
+    """Return the bytes of a blob that a run of a visible project has."""
+    with database.read() as connection:
+        data = visible_blob(connection, sha256, principal)
+    if data is None:
+        raise ProblemError(404, "no run that the key may see has this blob")
+    return Response(data, media_type=BYTES)
+
+
+@put("/blobs/{sha256:str}", access=RECORD, sync_to_thread=True, request_max_body_size=bounds.BLOB)
+def send_blob(principal: Principal, database: Database, sha256: str, kind: Kind, body: bytes) -> Response[StoredBlob]:
+    """Store a blob; who has sent all of it may name it in an entry."""
+    stored = packed(sha256, body)
+
+    def job(connection: Connection) -> bool:
+        return put_blob(connection, sha256, body, kind, sender=principal.actor, now=now_ms(), body=stored)
+
+    return Response(StoredBlob(sha256=sha256), status_code=201 if database.write(job) else 200)
+
+
+ROUTES = (list_months, list_entries, read_entries, add_entry, list_blobs, read_blob, send_blob)

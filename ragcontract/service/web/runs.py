@@ -1,0 +1,190 @@
+"""The routes of runs: lists of them, what is recorded of one, and its files."""
+
+from typing import Annotated
+
+import msgspec
+from litestar import Response, get
+from litestar.params import Parameter
+from msgspec import Meta, Struct
+from sqlalchemy import RowMapping
+
+from ragcontract.core.errors import InputError
+from ragcontract.history.choose_baseline import document_of
+from ragcontract.history.entry import Entry, EntryGate, EntryMetric
+from ragcontract.report.html import page
+from ragcontract.report.json_report import decoded, refusing_inconsistent
+from ragcontract.report.record import ErrorReport
+from ragcontract.service.access import READ, Principal
+from ragcontract.service.blobs import blob
+from ragcontract.service.database import Database, Page, index_key
+from ragcontract.service.recorded import DatabaseStore
+from ragcontract.service.run_list import (
+    State,
+    broken_rules,
+    cursor_of,
+    page_of,
+    run_numbered,
+    runs_before,
+)
+from ragcontract.service.web.problem_details import ProblemError
+from ragcontract.service.web.projects import DEFAULT_LIMIT, Cursor, Limit, Milliseconds, require_project
+
+JSON, HTML = "application/json", "text/html"
+
+
+class ListedRun(Struct, frozen=True, kw_only=True):
+    """A run in short."""
+
+    id: int
+    project: Annotated[str, Meta(description="The slug of its project.")]
+    key: Annotated[str, Meta(description="The id of its entry.")]
+    origin: Annotated[str, Meta(description="Where it ran: `ci`, or `service`.")]
+    state: State
+    verdict: Annotated[str | None, Meta(description="`pass` or `fail`; null before it is known.")]
+    summary: str | None
+    commit: str | None
+    branch: str | None
+    event: Annotated[str | None, Meta(description="What started the CI job, such as push.")]
+    pull_request: int | None
+    created_at: Milliseconds
+    started_at: int | None
+    finished_at: int | None
+
+
+class BrokenQuery(Struct, frozen=True, kw_only=True):
+    """A query that is broken."""
+
+    id: str
+    fails: Annotated[bool, Meta(description="False if it does not fail by itself: known, waived and such.")]
+    rules: Annotated[list[str], Meta(description="The broken rules; empty if the run was sent without its report.")]
+
+
+class RunBlobs(Struct, frozen=True, kw_only=True):
+    """The digests of what was sent with a run; null for what was not."""
+
+    report: str | None
+    results: str | None
+    golden: str | None
+
+
+class Run(ListedRun, frozen=True, kw_only=True):
+    """All that is recorded of a run."""
+
+    ci_run: int | None
+    ci_attempt: int | None
+    problem: Annotated[str | None, Meta(description="Why it has no verdict.")]
+    run_url: Annotated[str | None, Meta(description="The page of its CI job, as CI named it.")]
+    accepted: Annotated[bool, Meta(description="A label accepted that the contract is broken.")]
+    dirty: Annotated[bool, Meta(description="Files were changed, so the commit is not what ran.")]
+    pass_rate: float | None
+    metrics: dict[str, EntryMetric]
+    gates: list[EntryGate]
+    broken: list[BrokenQuery]
+    blobs: RunBlobs
+    links: Annotated[dict[str, str], Meta(description="The addresses of what there is of the run.")]
+
+
+@get("/projects/{slug:str}/runs", access=READ, sync_to_thread=True)
+def list_runs(
+    *,
+    principal: Principal,
+    database: Database,
+    slug: str,
+    run_state: Annotated[State | None, Parameter(query="state")] = None,
+    branch: str | None = None,
+    commit: Annotated[str | None, Parameter(description="The beginning of a commit, at least 7 digits.")] = None,
+    cursor: Cursor = None,
+    limit: Limit = DEFAULT_LIMIT,
+) -> Page[ListedRun]:
+    """Return the runs of a project, the newest first."""
+    with database.read() as connection:
+        project = require_project(connection, principal, slug)
+        wanted = runs_before(
+            connection, project, state=run_state, branch=branch, commit=commit, cursor=cursor, limit=limit
+        )
+    rows, has_more = page_of(wanted, limit)
+    items = msgspec.convert(rows, list[ListedRun])
+    return Page(items=items, next=cursor_of(items[-1].created_at, items[-1].id) if has_more else None)
+
+
+@get("/runs/{number:int}", access=READ, sync_to_thread=True)
+def show_run(principal: Principal, database: Database, number: int) -> Run:
+    """Return what is recorded of a run."""
+    row = _row(database, principal, number)
+    with database.read() as connection:
+        rules = broken_rules(connection, number)
+    entry = _entry(row)
+    queries = [(query, True) for query in entry.failed] + [(query, False) for query in entry.tolerated] if entry else []
+    address = f"/api/v1/runs/{number}"
+    has_results, has_report = bool(entry and entry.results), row["report"] is not None
+    files = {"report": has_report, "page": has_report, "baseline": has_results}
+    names = {"report": "report.json", "page": "report.html", "baseline": "baseline.json"}
+    return Run(
+        **msgspec.structs.asdict(msgspec.convert(row, ListedRun)),
+        ci_run=row["ci_run"],
+        ci_attempt=row["ci_attempt"],
+        problem=row["problem"],
+        run_url=entry.source.run_url if entry else None,
+        accepted=entry.accepted if entry else False,
+        dirty=entry.source.dirty if entry else False,
+        pass_rate=entry.pass_rate if entry else None,
+        metrics=entry.metrics if entry else {},
+        gates=entry.gates if entry else [],
+        broken=[BrokenQuery(id=query, fails=fails, rules=rules.get(index_key(query), [])) for query, fails in queries],
+        blobs=msgspec.convert(row, RunBlobs),
+        links={"self": address} | {name: f"{address}/{names[name]}" for name, is_there in files.items() if is_there},
+    )
+
+
+@get("/runs/{number:int}/report.json", access=READ, sync_to_thread=True, media_type=JSON)
+def report_json(principal: Principal, database: Database, number: int) -> Response[bytes]:
+    """Return the report of a run as it was sent."""
+    return Response(_report(database, principal, number), media_type=JSON)
+
+
+@get("/runs/{number:int}/report.html", access=READ, sync_to_thread=True, media_type=HTML)
+def report_html(principal: Principal, database: Database, number: int) -> Response[bytes]:
+    """Return the report of a run as a page. It is a document of its own, which nothing in the service trusts."""
+    name = "report.json"
+    report = decoded(_report(database, principal, number), name)
+    if isinstance(report, ErrorReport):  # no entry names one
+        raise ProblemError(404, "the report has no verdict")
+    with refusing_inconsistent(name):
+        content = page.render(report)
+    policy = f"{page.policy()}; frame-ancestors 'none'; sandbox allow-scripts"
+    return Response(content, media_type=HTML, headers={"Content-Security-Policy": policy})
+
+
+@get("/runs/{number:int}/baseline.json", access=READ, sync_to_thread=True, media_type=JSON)
+def baseline_json(principal: Principal, database: Database, number: int) -> Response[bytes]:
+    """Return the baseline that a run would make."""
+    entry = _entry(_row(database, principal, number))
+    if entry is None:
+        raise ProblemError(404, "the run has no results")
+    try:
+        return Response(document_of(DatabaseStore(database, principal), entry), media_type=JSON)
+    except InputError as error:
+        raise ProblemError(404, error.problems[0], error.problems) from error
+
+
+def _row(database: Database, principal: Principal, number: int) -> RowMapping:
+    with database.read() as connection:
+        row = run_numbered(connection, principal, number)
+    if row is None:
+        raise ProblemError(404, "there is no such run, or the key may not see it")
+    return row
+
+
+def _entry(row: RowMapping) -> Entry | None:
+    return None if row["entry"] is None else msgspec.json.decode(row["entry"], type=Entry)
+
+
+def _report(database: Database, principal: Principal, number: int) -> bytes:
+    row = _row(database, principal, number)
+    if row["report"] is None:
+        raise ProblemError(404, "the run was sent without its report")
+    with database.read() as connection:
+        return blob(connection, row["report"]) or b""
+
+
+ROUTES = (list_runs, show_run, report_json, report_html, baseline_json)
