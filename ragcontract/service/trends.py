@@ -9,6 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, takewhile
 
 import msgspec
 from msgspec import Struct
@@ -18,9 +19,11 @@ from sqlalchemy.exc import SQLAlchemyError
 from ragcontract.core import bounds
 from ragcontract.core.metric import Direction, Scale
 from ragcontract.history.contract_entries import ContractEntries
+from ragcontract.history.entry import Entry
 from ragcontract.history.page_runs import ContractRuns, runs_on_page
 from ragcontract.history.trend_page import Section, section_of
 from ragcontract.service.access import Principal
+from ragcontract.service.blobs import blob
 from ragcontract.service.database import BusyError, Database
 from ragcontract.service.known_contract import (
     KnownContract,
@@ -31,13 +34,14 @@ from ragcontract.service.known_contract import (
 )
 from ragcontract.service.recorded import DatabaseStore
 from ragcontract.service.tables import projects, runs, trends
+from ragcontract.statistics.change_points import LEAST_RUNS
 from ragcontract.statistics.levels import sigma
 
 log = logging.getLogger(__name__)
 NO_FIT = "no recorded run has queries and results that fit the contract, so none can be scored again"
 
 
-class TrendRun(Struct, frozen=True, array_like=True):
+class TrendRun(Struct, frozen=True, array_like=True, gc=False):
     """A recorded run."""
 
     id: int
@@ -92,6 +96,30 @@ def stored_trend(connection: Connection, project_id: int) -> Trend | None:
     return None if body is None else msgspec.json.decode(body, type=Trend)
 
 
+class _Results(DatabaseStore):
+    """Counts the bytes of result sets. Whoever may see them is not asked: the project's own entries name them."""
+
+    bytes_read = 0
+
+    def results(self, sha256: str) -> bytes | None:
+        with self._database.read() as connection:
+            data = blob(connection, sha256)
+        self.bytes_read += len(data or b"")
+        return data
+
+
+class _Newest(ContractEntries):
+    """The newest entries of a branch: as many as can be scored again in seconds, and held in memory."""
+
+    store: _Results
+    queries = 1  # of the contract
+
+    def of_branch(self, branch: str | None) -> Iterator[Entry]:
+        number = min(bounds.SERVICE_TREND_RUNS, bounds.SERVICE_TREND_QUERIES // self.queries)
+        newest = islice(super().of_branch(branch), max(number, LEAST_RUNS))
+        return takewhile(lambda _: self.store.bytes_read < bounds.SERVICE_TREND_BYTES, newest)
+
+
 def compute(database: Database, project_id: int, folder: str | None) -> bool:
     """Compute the trend of a project and store it; return False if there is none, or a newer run meanwhile."""
     with database.read() as connection:
@@ -103,9 +131,9 @@ def compute(database: Database, project_id: int, folder: str | None) -> bool:
             select(projects.c.slug, projects.c.name).where(projects.c.id == project_id)
         ).one()
         contract = contract_of(connection, project_id, folder)
-    entries = ContractEntries(DatabaseStore(database, Principal(actor="trends", project_id=project_id)), slug, name)
-    of = runs_on_page(entries, branch, contract.today)
-    section = section_of(of)
+    entries = _Newest(_Results(database, Principal(actor="trends", project_id=project_id)), slug, name)
+    entries.queries = len(contract.today[0].queries) if contract.today else 1
+    section = section_of(runs_on_page(entries, branch, contract.today))
     with database.read() as connection:
         ids = select(runs.c.key, runs.c.id, runs.c.created_at).where(runs.c.project_id == project_id)
         rows = {row.key: (row.id, row.created_at) for row in connection.execute(ids)}

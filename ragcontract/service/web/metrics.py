@@ -35,7 +35,7 @@ COMPUTING = "the runs are being scored again; ask again in a moment"
 UNLIMITED = "only metrics with limits, and MRR and Recall at the largest cut-off, are scored again"
 
 
-class SeriesPoint(Struct, frozen=True, kw_only=True):
+class SeriesPoint(Struct, frozen=True, kw_only=True, gc=False):
     """The mean of a metric in a run."""
 
     run: Annotated[int, Meta(description="The id of the run.")]
@@ -45,7 +45,7 @@ class SeriesPoint(Struct, frozen=True, kw_only=True):
     value: Annotated[float | None, Meta(description="Null if the run has none that can be compared.")]
 
 
-class RecordedPoint(SeriesPoint, frozen=True, kw_only=True):
+class RecordedPoint(SeriesPoint, frozen=True, kw_only=True, gc=False):
     """The mean of a metric in a run, as it was recorded."""
 
     status: Annotated[str | None, Meta(description="What its limits said that day; null of a tag.")]
@@ -96,7 +96,7 @@ class MetricSeries(Struct, frozen=True, kw_only=True):
     sigma: Annotated[float | None, Meta(description="The standard deviation of a run's mean, without changes.")]
     changes: Annotated[list[MetricChange], Meta(description="The change points, the oldest first.")]
     notes: Annotated[list[str], Meta(description="Which runs were left out, and why.")]
-    metrics: Annotated[list[str], Meta(description="The metrics of the newest run.")]
+    metrics: Annotated[list[str], Meta(description="The metrics that can be asked for: those with a trend first.")]
     tags: Annotated[list[str], Meta(description="The tags of the newest run.")]
 
 
@@ -130,10 +130,11 @@ def metric_series(
         project = require_project(connection, principal, slug)
         trend, is_current = stored_trend(connection, project), trends.is_current(connection, project)
         metrics, tags = newest_names(connection, project)
-        metric = metric or next(iter([*(trend.metrics if trend else ()), *metrics]), None)
+        metrics = [*dict.fromkeys([*(trend.metrics if trend else ()), *metrics])]
+        metric = metric or next(iter(metrics), None)
         if metric is None:
             raise ProblemError(404, "the project has no run with a metric yet")
-        if not is_recorded(connection, project, metric):
+        if metric not in metrics and not is_recorded(connection, project, metric):
             raise ProblemError(404, _unknown("metric", metric, metrics))
         if tag and not is_recorded(connection, project, metric, tag):
             raise ProblemError(404, _unknown("tag", tag, tags))
