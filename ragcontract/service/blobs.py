@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Collection, Mapping
 from typing import Literal
 
+from msgspec import Struct
 from sqlalchemy import ColumnElement, Connection, Table, exists, or_, select, true
 from sqlalchemy.dialects import postgresql, sqlite
 
@@ -27,38 +28,38 @@ class DamagedBlobError(Exception):
     """What is stored is not what was sent: the disk or somebody has changed it."""
 
 
-def put_blob(
-    connection: Connection, sha256: str, data: bytes, kind: Kind, *, sender: str, now: int, body: bytes | None = None
-) -> bool:
-    """Store a blob, and that its sender may name it; return whether it is new.
+class Sent(Struct, frozen=True, kw_only=True):
+    """A blob that a client sends, as it is stored. Making it takes a while, for which no writer should wait."""
 
-    ``body`` is what :func:`packed` returns, if the caller has it: a writer should not have to wait for that.
-    """
-    row = {
-        "sha256": sha256,
-        "kind": kind,
-        "bytes": len(data),
-        "body": packed(sha256, data) if body is None else body,
-        "created_at": now,
-    }
+    kind: Kind
+    sha256: str
+    size: int
+    body: bytes  # zlib
+
+    @classmethod
+    def of(cls, kind: Kind, data: bytes, sha256: str | None = None) -> "Sent":
+        """Pack a blob; raises InputError if it is too large, or has another digest than its sender says."""
+        digest = hashlib.sha256(data).hexdigest()
+        if sha256 not in {None, digest}:
+            raise InputError([f"blob: has the SHA-256 {digest}, and its address says another one"])
+        if len(data) > bounds.BLOB:
+            raise InputError([f"blob {digest}: is larger than {mebibytes(bounds.BLOB)}"])
+        return cls(kind=kind, sha256=digest, size=len(data), body=zlib.compress(data))
+
+
+def put_blob(connection: Connection, sent: Sent, *, sender: str, now: int) -> bool:
+    """Store a blob, and that its sender may name it; return whether it is new."""
+    row = {"sha256": sent.sha256, "kind": sent.kind, "bytes": sent.size, "body": sent.body, "created_at": now}
     is_new = insert_if_new(connection, blobs, row)
-    insert_if_new(connection, uploads, {"sha256": sha256, "sender": sender, "at": now})
+    insert_if_new(connection, uploads, {"sha256": sent.sha256, "sender": sender, "at": now})
     return is_new
 
 
 def insert_if_new(connection: Connection, table: Table, row: Mapping[str, object]) -> bool:
     """Insert a row unless a row with its key is there, also if others do so now; return whether it is new."""
     insert = sqlite.insert if connection.dialect.name == SQLITE else postgresql.insert
-    return connection.execute(insert(table).values(row).on_conflict_do_nothing()).rowcount == 1
-
-
-def packed(sha256: str, data: bytes) -> bytes:
-    """Return what is stored for a blob; raises InputError if it is too large, or its digest is another one."""
-    if len(data) > bounds.BLOB:
-        raise InputError([f"blob {sha256}: is larger than {mebibytes(bounds.BLOB)}"])
-    if hashlib.sha256(data).hexdigest() != sha256:
-        raise InputError([f"blob {sha256}: has another SHA-256 than its address says"])
-    return zlib.compress(data)
+    statement = insert(table).values(row).on_conflict_do_nothing().returning(*table.primary_key)
+    return connection.execute(statement).one_or_none() is not None
 
 
 def blob(connection: Connection, sha256: str) -> bytes | None:

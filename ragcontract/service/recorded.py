@@ -3,7 +3,6 @@
 It has the projects that somebody sees; nothing else is there for them.
 """
 
-import hashlib
 import time
 from collections.abc import Collection, Sequence
 from typing import NoReturn
@@ -16,9 +15,9 @@ from ragcontract.core.errors import InputError
 from ragcontract.history.entry import EntryId, NewEntry, folder_of, is_folder_name, is_month, newest_first
 from ragcontract.history.interface import Added
 from ragcontract.service.access import Principal
-from ragcontract.service.blobs import packed, put_blob, result_sets_after, visible_blob
+from ragcontract.service.blobs import Kind, Sent, put_blob, result_sets_after, visible_blob
 from ragcontract.service.database import Database
-from ragcontract.service.recording import of_months, record, recording_of
+from ragcontract.service.record_entry import of_months, record, recording_of, with_rules
 from ragcontract.service.tables import projects, runs
 
 KEPT = "the service keeps result sets as long as their runs"
@@ -92,18 +91,24 @@ class DatabaseStore:
         return digests
 
     def add(self, new: NewEntry) -> Added:
-        """Store an entry and its result set; its badge is not kept."""
-        slug = folder_of(new.entry.contract)
-        recording = replace(recording_of(slug, new.content), default_branch=bool(new.badge))
-        digest = hashlib.sha256(new.results or b"").hexdigest()
-        body = packed(digest, new.results) if new.results is not None else b""
-        now, principal = time.time_ns() // 1_000_000, self._principal
+        """Store an entry with its blobs; a badge is not kept."""
+        slug, principal, now = folder_of(new.entry.contract), self._principal, time.time_ns() // 1_000_000
+        contents: dict[Kind, bytes | None] = {"results": new.results, "report": new.report, "golden": new.golden}
+        sent = {kind: Sent.of(kind, data) for kind, data in contents.items() if data is not None}
+        recording = replace(
+            recording_of(slug, new.content),
+            report=sent["report"].sha256 if "report" in sent else None,
+            golden=sent["golden"].sha256 if "golden" in sent else None,
+            default_branch=new.default_branch,
+            without_results=new.results is None,
+        )
+        recording = with_rules(recording, new.report)
 
         def job(connection: Connection) -> Added:
-            if project_id(connection, principal, slug) is None and principal.project_id is not None:
+            if principal.project_id is not None and project_id(connection, principal, slug) is None:
                 raise InputError([f"{new.path}: is of another project than the key"])
-            if new.results is not None:
-                put_blob(connection, digest, new.results, "results", sender=principal.actor, now=now, body=body)
+            for each in sent.values():
+                put_blob(connection, each, sender=principal.actor, now=now)
             return record(connection, recording, principal, now).added
 
         return self._database.write(job)

@@ -3,11 +3,17 @@
 from contextlib import ExitStack
 from threading import Event, Thread
 
+from msgspec.structs import replace
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
+from ragcontract.service.blobs import Sent
 from ragcontract.service.database import BusyError, Database, database_url, index_key
+from ragcontract.service.tables import metadata
 from tests.bounds.lab import Case, Cases, Lab
+from tests.history.entries import runs
+from tests.service.served import Served
 
 
 def a_database(lab: Lab) -> Database:
@@ -66,7 +72,41 @@ def writes_waiting(lab: Lab, number: int) -> bool:
     return not refused.is_set()
 
 
+def a_blob(_lab: Lab, size: int) -> bool:
+    try:
+        Sent.of("golden", b"x" * size)
+    except InputError:
+        return False
+    return True
+
+
+def served(lab: Lab) -> Served:
+    database = a_database(lab)
+    database.write(metadata.create_all)
+    return Served(database)
+
+
+def items(lab: Lab, number: int) -> bool:
+    status = served(lab).request("GET", "/projects", params={"limit": f"{number}"}).status_code
+    assert status in {200, 422}
+    return bool(status == 200)
+
+
+def entries_in_an_answer(lab: Lab, size: int) -> bool:
+    """Ask for two entries of this size together."""
+    service, (first, second) = served(lab), runs(2)
+    half = size // 2
+    for new, length in ((first, half), (second, size - half)):
+        service.add(replace(new, content=new.content.ljust(length)))
+    answer = service.get("/projects/docs/entries/contents", id=[first.entry.id, second.entry.id])
+    assert len(answer["items"]) + len(answer["rest"]) == 2
+    return not answer["rest"]
+
+
 CASES: Cases = {
+    "BLOB": Case(a_blob),
+    "PAGE_ITEMS": Case(items),
+    "ENTRIES_ANSWER": Case(entries_in_an_answer, small=10_000),
     "INDEXED_TEXT": Case(lambda _lab, size: index_key("x" * size) == "x" * size),
     "SERVICE_READERS": Case(reading_at_once),
     "SERVICE_DATABASE_WAIT": Case(waiting_for),

@@ -1,7 +1,7 @@
 """The service as its clients see it: requests with keys, and what they sent."""
 
 import hashlib
-from typing import Any
+from typing import Any, Self
 
 from litestar.testing import TestClient
 from sqlalchemy import Connection, select
@@ -24,9 +24,15 @@ class Served:
         self.client = TestClient(application(database, settings), raise_server_exceptions=False)
         self.key = self.new_key("read", "record")
 
+    def __enter__(self) -> Self:
+        self.client.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.client.__exit__(None, None, None)
+
     def new_key(self, *scopes: str, project: str | None = None) -> str:
         """Return a new key of a machine, for one project if one is named."""
-
 
         def job(connection: Connection) -> str:
             of = select(projects.c.id).where(projects.c.slug == project)
@@ -42,13 +48,13 @@ class Served:
 
     def get(self, path: str, *, key: str | None = None, **params: Any) -> Any:
         """Return the JSON of an answer that is as it should be."""
-        answer = self.request("GET", path, key=key, params=params)
+        answer = self.request("GET", path, key=key, params=params or None)
         assert answer.status_code == 200, answer.text
         return answer.json()
 
     def status(self, path: str, *, key: str | None = None, **params: Any) -> int:
         """Return the status of an answer; one that failed is a problem of RFC 9457 with this status."""
-        answer = self.request("GET", path, key=key, params=params)
+        answer = self.request("GET", path, key=key, params=params or None)
         return checked(answer)
 
     def send_blob(self, data: bytes, kind: str = "results", *, key: str | None = None) -> str:

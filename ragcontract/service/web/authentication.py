@@ -5,15 +5,20 @@ from typing import Any
 
 from litestar import Request
 from litestar.connection import ASGIConnection
+from litestar.di import NamedDependency
 from litestar.handlers import BaseRouteHandler
 from litestar.middleware import AbstractAuthenticationMiddleware, AuthenticationResult
 
 from ragcontract.service.access import OPEN, Access, Principal
 from ragcontract.service.accounts import principal_of_key
 from ragcontract.service.database import Database
+from ragcontract.service.trends import Trends
 from ragcontract.service.web.problem_details import ProblemError
 
 BEARER = "bearer "
+Asker = NamedDependency[Principal]  # who sent the request, for a handler
+Db = NamedDependency[Database]
+Background = NamedDependency[Trends]
 
 
 def now_ms() -> int:

@@ -4,7 +4,7 @@ from itertools import accumulate
 from typing import Annotated, Any
 
 from litestar import Request, Response, get, post, put
-from litestar.params import Parameter
+from litestar.params import FromPath, FromQuery, QueryParameter, RawBody
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 from sqlalchemy import Connection
@@ -13,17 +13,19 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.history.entry import EntryId, is_digest, is_folder_name
 from ragcontract.service.access import READ, RECORD, Principal
-from ragcontract.service.blobs import Kind, packed, put_blob, result_sets_after, visible_blob
-from ragcontract.service.database import Database, Page
+from ragcontract.service.blobs import Kind, Sent, put_blob, result_sets_after, visible_blob
+from ragcontract.service.database import Page
+from ragcontract.service.record_entry import Recorded, record, recording_of, report_of, with_rules
 from ragcontract.service.recorded import DatabaseStore
-from ragcontract.service.recording import Recorded, record, recording_of, with_rules
-from ragcontract.service.trends import Trends
-from ragcontract.service.web.authentication import now_ms
+from ragcontract.service.web.authentication import Asker, Background, Db, now_ms
 from ragcontract.service.web.problem_details import ProblemError
-from ragcontract.service.web.projects import NO_PROJECT, Cursor, require_project
+from ragcontract.service.web.projects import NO_PROJECT, Cursor, Slug, require_project
 
 BYTES, JSON = "application/octet-stream", "application/json"
-Digest = Annotated[str | None, Parameter(pattern="^[0-9a-f]{64}$", description="The SHA-256 of a blob.")]
+Digest = Annotated[str | None, QueryParameter(pattern="^[0-9a-f]{64}$", description="The SHA-256 of a blob.")]
+
+OfDefaultBranch = Annotated[bool, QueryParameter(description="The entry is of the repository's default branch.")]
+WithoutResults = Annotated[bool, QueryParameter(description="Its result set was deleted before it was copied.")]
 
 
 class Months(Struct, frozen=True, kw_only=True):
@@ -67,7 +69,7 @@ class StoredBlob(Struct, frozen=True, kw_only=True):
 
 
 @get("/projects/{slug:str}/months", access=READ, sync_to_thread=True)
-def list_months(principal: Principal, database: Database, slug: str) -> Months:
+def list_months(principal: Asker, database: Db, slug: Slug) -> Months:
     """Return the months in which a project has entries."""
     with database.read() as connection:
         require_project(connection, principal, slug)
@@ -76,10 +78,10 @@ def list_months(principal: Principal, database: Database, slug: str) -> Months:
 
 @get("/projects/{slug:str}/entries", access=READ, sync_to_thread=True)
 def list_entries(
-    principal: Principal,
-    database: Database,
-    slug: str,
-    months: Annotated[list[str], Parameter(query="month")],
+    principal: Asker,
+    database: Db,
+    slug: Slug,
+    months: Annotated[list[str], QueryParameter(name="month")],
     cursor: Cursor = None,
 ) -> Ids:
     """Return the ids of the entries of some months."""
@@ -95,10 +97,10 @@ def list_entries(
 
 @get("/projects/{slug:str}/entries/contents", access=READ, sync_to_thread=True)
 def read_entries(
-    principal: Principal,
-    database: Database,
-    slug: str,
-    ids: Annotated[list[str], Parameter(query="id", max_items=bounds.ENTRIES_AT_ONCE)],
+    principal: Asker,
+    database: Db,
+    slug: Slug,
+    ids: Annotated[list[str], QueryParameter(name="id", max_items=bounds.ENTRIES_AT_ONCE)],
 ) -> Contents:
     """Return entries as they were sent."""
     with database.read() as connection:
@@ -114,14 +116,19 @@ def read_entries(
 def add_entry(
     *,
     request: Request[Principal, Any, Any],
-    principal: Principal,
-    database: Database,
-    trends: Trends,
-    slug: str,
-    body: bytes,
+    principal: Asker,
+    database: Db,
+    trends: Background,
+    slug: Slug,
+    body: RawBody,
     report: Digest = None,
     golden: Digest = None,
-    default_branch: Annotated[bool, Parameter(description="The entry is of the repository's default branch.")] = False,
+    default_branch: Annotated[
+        bool, QueryParameter(description="The entry is of the repository's default branch.")
+    ] = False,
+    without_results: Annotated[
+        bool, QueryParameter(description="Its result set was deleted before it was copied.")
+    ] = False,
 ) -> Response[Added]:
     """Store an entry; its blobs were sent before. The project is created unless it exists."""
     if not is_folder_name(slug):
@@ -131,9 +138,16 @@ def add_entry(
             require_project(connection, principal, slug)
     if request.content_type[0] != JSON:
         raise ProblemError(415, f"an entry is sent as {JSON}")
-    recording = replace(recording_of(slug, body), report=report, golden=golden, default_branch=default_branch)
+    recording = replace(
+        recording_of(slug, body),
+        report=report,
+        golden=golden,
+        default_branch=default_branch,
+        without_results=without_results,
+    )
     with database.read() as connection:
-        recording = with_rules(connection, recording, principal)
+        content = report_of(connection, recording, principal)
+    recording = with_rules(recording, content)
 
     def job(connection: Connection) -> Recorded:
         return record(connection, recording, principal, now_ms())
@@ -145,7 +159,7 @@ def add_entry(
 
 
 @get("/blobs", access=READ, sync_to_thread=True)
-def list_blobs(principal: Principal, database: Database, cursor: Cursor = None) -> Page[str]:
+def list_blobs(principal: Asker, database: Db, cursor: Cursor = None) -> Page[str]:
     """Return the digests of all result sets of the projects that the key may see."""
     if cursor is not None and not is_digest(cursor):
         raise InputError(["cursor: is not one of this list"])
@@ -156,7 +170,7 @@ def list_blobs(principal: Principal, database: Database, cursor: Cursor = None) 
 
 
 @get("/blobs/{sha256:str}", access=READ, sync_to_thread=True, media_type=BYTES)
-def read_blob(principal: Principal, database: Database, sha256: str) -> Response[bytes]:
+def read_blob(principal: Asker, database: Db, sha256: FromPath[str]) -> Response[bytes]:
     """Return the bytes of a blob that a run of a visible project has."""
     with database.read() as connection:
         data = visible_blob(connection, sha256, principal)
@@ -166,14 +180,16 @@ def read_blob(principal: Principal, database: Database, sha256: str) -> Response
 
 
 @put("/blobs/{sha256:str}", access=RECORD, sync_to_thread=True, request_max_body_size=bounds.BLOB)
-def send_blob(principal: Principal, database: Database, sha256: str, kind: Kind, body: bytes) -> Response[StoredBlob]:
+def send_blob(
+    principal: Asker, database: Db, sha256: FromPath[str], kind: FromQuery[Kind], body: RawBody
+) -> Response[StoredBlob]:
     """Store a blob; who has sent all of it may name it in an entry."""
-    stored = packed(sha256, body)
+    sent = Sent.of(kind, body, sha256)
 
     def job(connection: Connection) -> bool:
-        return put_blob(connection, sha256, body, kind, sender=principal.actor, now=now_ms(), body=stored)
+        return put_blob(connection, sent, sender=principal.actor, now=now_ms())
 
-    return Response(StoredBlob(sha256=sha256), status_code=201 if database.write(job) else 200)
+    return Response(StoredBlob(sha256=sent.sha256), status_code=201 if database.write(job) else 200)
 
 
 ROUTES = (list_months, list_entries, read_entries, add_entry, list_blobs, read_blob, send_blob)

@@ -3,7 +3,7 @@
 from litestar import get
 
 from ragcontract.service.access import OPEN
-from ragcontract.service.database import Database
+from ragcontract.service.web.authentication import Db
 
 
 @get("/healthz", access=OPEN, sync_to_thread=False)
@@ -13,7 +13,7 @@ def healthz() -> dict[str, str]:
 
 
 @get("/readyz", access=OPEN, sync_to_thread=True)
-def readyz(database: Database) -> dict[str, str]:
+def readyz(database: Db) -> dict[str, str]:
     """Say whether the database answers."""
     with database.read():
         return {"status": "ok"}

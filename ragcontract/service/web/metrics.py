@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 from litestar import get
-from litestar.params import Parameter
+from litestar.params import QueryParameter
 from msgspec import Meta, Struct
 from sqlalchemy import RowMapping
 
@@ -16,17 +16,16 @@ from ragcontract.core.numbers import beginning
 from ragcontract.core.safe_text import visible
 from ragcontract.history.choose_baseline import LAST_PASS
 from ragcontract.report.comparison import RunComparison
-from ragcontract.service.access import READ, Principal
-from ragcontract.service.database import Database
+from ragcontract.service.access import READ
 from ragcontract.service.known_contract import contract_of, project_branch
 from ragcontract.service.point_series import ALL, is_recorded, newest_names, recorded_points
 from ragcontract.service.run_diff import ChangedQuery, diff, last_pass, side_of
 from ragcontract.service.run_list import run_numbered
-from ragcontract.service.trends import MetricTrend, Trend, Trends, stored_trend
-from ragcontract.service.web.authentication import now_ms
+from ragcontract.service.trends import MetricTrend, Trend, stored_trend
+from ragcontract.service.web.authentication import Asker, Background, Db, now_ms
 from ragcontract.service.web.problem_details import ProblemError
-from ragcontract.service.web.projects import Milliseconds, require_project
-from ragcontract.service.web.runs import ListedRun
+from ragcontract.service.web.projects import Milliseconds, Slug, require_project
+from ragcontract.service.web.runs import ListedRun, Number
 
 DAY = 86_400_000  # ms
 OF_TAG = "only the means over all queries are scored again"
@@ -116,13 +115,13 @@ class ComparedWith(Struct, frozen=True, kw_only=True):
 @get("/projects/{slug:str}/metrics", access=READ, sync_to_thread=True)
 def metric_series(
     *,
-    principal: Principal,
-    database: Database,
-    trends: Trends,
-    slug: str,
-    metric: Annotated[str | None, Parameter(description="Such as mrr_at_5. [the first with a limit]")] = None,
-    tag: Annotated[str | None, Parameter(description="The mean over the queries with this tag. [all]")] = None,
-    days: Annotated[int, Parameter(ge=1, le=bounds.SERVICE_DAYS)] = 90,
+    principal: Asker,
+    database: Db,
+    trends: Background,
+    slug: Slug,
+    metric: Annotated[str | None, QueryParameter(description="Such as mrr_at_5. [the first with a limit]")] = None,
+    tag: Annotated[str | None, QueryParameter(description="The mean over the queries with this tag. [all]")] = None,
+    days: Annotated[int, QueryParameter(ge=1, le=bounds.SERVICE_DAYS)] = 90,
 ) -> MetricSeries:
     """Return a metric on the project's branch over the last days."""
     since = now_ms() - days * DAY
@@ -212,11 +211,11 @@ def _changes(of_metric: MetricTrend, since: int) -> list[MetricChange]:
 @get("/runs/{number:int}/diff", access=READ, sync_to_thread=True)
 def run_diff(
     *,
-    principal: Principal,
-    database: Database,
-    trends: Trends,
-    number: int,
-    against: Annotated[str, Parameter(description="`last-pass`, or the id of a run of the project.")] = LAST_PASS,
+    principal: Asker,
+    database: Db,
+    trends: Background,
+    number: Number,
+    against: Annotated[str, QueryParameter(description="`last-pass`, or the id of a run of the project.")] = LAST_PASS,
 ) -> ComparedWith:
     """Return what changed in a run since another one, under the contract of today."""
     with database.read() as connection:

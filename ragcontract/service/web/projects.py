@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import msgspec
 from litestar import get
-from litestar.params import Parameter
+from litestar.params import FromPath, FromQuery, QueryParameter
 from msgspec import Meta, Struct
 from sqlalchemy import Connection
 
@@ -16,13 +16,15 @@ from ragcontract.history.commit_state import Outcome, commit_state
 from ragcontract.history.contract_entries import ContractEntries
 from ragcontract.history.entry import SHORT_COMMIT, is_commit_start
 from ragcontract.service.access import READ, Principal
-from ragcontract.service.database import Database, Page
+from ragcontract.service.database import Page
 from ragcontract.service.recorded import DatabaseStore, project_id
 from ragcontract.service.run_list import cursor_of, page_of, project_named, projects_after
+from ragcontract.service.web.authentication import Asker, Db
 from ragcontract.service.web.problem_details import ProblemError
 
-Limit = Annotated[int, Parameter(ge=1, le=bounds.PAGE_ITEMS, description="How many items, at most.")]
-Cursor = Annotated[str | None, Parameter(description="`next` of the page before.")]
+Slug = FromPath[str]
+Limit = Annotated[int, QueryParameter(ge=1, le=bounds.PAGE_ITEMS, description="How many items, at most.")]
+Cursor = Annotated[str | None, QueryParameter(description="`next` of the page before.")]
 DEFAULT_LIMIT = 50
 Milliseconds = Annotated[int, Meta(description="Milliseconds since 1970, UTC.")]
 NO_PROJECT = "there is no such project, or the key may not see it"
@@ -63,9 +65,7 @@ def require_project(connection: Connection, principal: Principal, slug: str) -> 
 
 
 @get("/projects", access=READ, sync_to_thread=True)
-def list_projects(
-    principal: Principal, database: Database, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
-) -> Page[Project]:
+def list_projects(principal: Asker, database: Db, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT) -> Page[Project]:
     """Return the projects that the key may see, sorted by slug."""
     with database.read() as connection:
         rows, has_more = page_of(projects_after(connection, principal, cursor, limit), limit)
@@ -74,7 +74,7 @@ def list_projects(
 
 
 @get("/projects/{slug:str}", access=READ, sync_to_thread=True)
-def show_project(principal: Principal, database: Database, slug: str) -> Project:
+def show_project(principal: Asker, database: Db, slug: Slug) -> Project:
     """Return a project."""
     with database.read() as connection:
         row = project_named(connection, principal, slug)
@@ -84,7 +84,7 @@ def show_project(principal: Principal, database: Database, slug: str) -> Project
 
 
 @get("/projects/{slug:str}/gate", access=READ, sync_to_thread=True)
-def gate(principal: Principal, database: Database, slug: str, commit: str) -> Gate:
+def gate(principal: Asker, database: Db, slug: Slug, commit: FromQuery[str]) -> Gate:
     """Say whether a commit passed, by its newest run that is not from a dirty working tree."""
     with database.read() as connection:
         require_project(connection, principal, slug)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 from litestar import Response, get
-from litestar.params import Parameter
+from litestar.params import FromPath, FromQuery, QueryParameter
 from msgspec import Meta, Struct
 from sqlalchemy import RowMapping
 
@@ -26,9 +26,11 @@ from ragcontract.service.run_list import (
     run_numbered,
     runs_before,
 )
+from ragcontract.service.web.authentication import Asker, Db
 from ragcontract.service.web.problem_details import ProblemError
-from ragcontract.service.web.projects import DEFAULT_LIMIT, Cursor, Limit, Milliseconds, require_project
+from ragcontract.service.web.projects import DEFAULT_LIMIT, Cursor, Limit, Milliseconds, Slug, require_project
 
+Number = FromPath[int]
 JSON, HTML = "application/json", "text/html"
 
 
@@ -87,12 +89,12 @@ class Run(ListedRun, frozen=True, kw_only=True):
 @get("/projects/{slug:str}/runs", access=READ, sync_to_thread=True)
 def list_runs(
     *,
-    principal: Principal,
-    database: Database,
-    slug: str,
-    run_state: Annotated[State | None, Parameter(query="state")] = None,
-    branch: str | None = None,
-    commit: Annotated[str | None, Parameter(description="The beginning of a commit, at least 7 digits.")] = None,
+    principal: Asker,
+    database: Db,
+    slug: Slug,
+    run_state: Annotated[State | None, QueryParameter(name="state")] = None,
+    branch: FromQuery[str | None] = None,
+    commit: Annotated[str | None, QueryParameter(description="The beginning of a commit, at least 7 digits.")] = None,
     cursor: Cursor = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> Page[ListedRun]:
@@ -108,7 +110,7 @@ def list_runs(
 
 
 @get("/runs/{number:int}", access=READ, sync_to_thread=True)
-def show_run(principal: Principal, database: Database, number: int) -> Run:
+def show_run(principal: Asker, database: Db, number: Number) -> Run:
     """Return what is recorded of a run."""
     row = _row(database, principal, number)
     with database.read() as connection:
@@ -116,9 +118,7 @@ def show_run(principal: Principal, database: Database, number: int) -> Run:
     entry = _entry(row)
     queries = [(query, True) for query in entry.failed] + [(query, False) for query in entry.tolerated] if entry else []
     address = f"/api/v1/runs/{number}"
-    has_results, has_report = bool(entry and entry.results), row["report"] is not None
-    files = {"report": has_report, "page": has_report, "baseline": has_results}
-    names = {"report": "report.json", "page": "report.html", "baseline": "baseline.json"}
+    files = {"report.json": row["report"], "report.html": row["report"], "baseline.json": row["results"]}
     return Run(
         **msgspec.structs.asdict(msgspec.convert(row, ListedRun)),
         ci_run=row["ci_run"],
@@ -132,18 +132,18 @@ def show_run(principal: Principal, database: Database, number: int) -> Run:
         gates=entry.gates if entry else [],
         broken=[BrokenQuery(id=query, fails=fails, rules=rules.get(index_key(query), [])) for query, fails in queries],
         blobs=msgspec.convert(row, RunBlobs),
-        links={"self": address} | {name: f"{address}/{names[name]}" for name, is_there in files.items() if is_there},
+        links={"self": address} | {name: f"{address}/{name}" for name, blob_of in files.items() if blob_of},
     )
 
 
 @get("/runs/{number:int}/report.json", access=READ, sync_to_thread=True, media_type=JSON)
-def report_json(principal: Principal, database: Database, number: int) -> Response[bytes]:
+def report_json(principal: Asker, database: Db, number: Number) -> Response[bytes]:
     """Return the report of a run as it was sent."""
     return Response(_report(database, principal, number), media_type=JSON)
 
 
 @get("/runs/{number:int}/report.html", access=READ, sync_to_thread=True, media_type=HTML)
-def report_html(principal: Principal, database: Database, number: int) -> Response[bytes]:
+def report_html(principal: Asker, database: Db, number: Number) -> Response[bytes]:
     """Return the report of a run as a page. It is a document of its own, which nothing in the service trusts."""
     name = "report.json"
     report = decoded(_report(database, principal, number), name)
@@ -156,7 +156,7 @@ def report_html(principal: Principal, database: Database, number: int) -> Respon
 
 
 @get("/runs/{number:int}/baseline.json", access=READ, sync_to_thread=True, media_type=JSON)
-def baseline_json(principal: Principal, database: Database, number: int) -> Response[bytes]:
+def baseline_json(principal: Asker, database: Db, number: Number) -> Response[bytes]:
     """Return the baseline that a run would make."""
     entry = _entry(_row(database, principal, number))
     if entry is None:

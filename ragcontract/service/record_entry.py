@@ -21,7 +21,7 @@ from ragcontract.service.blobs import blob, insert_if_new, require_blob
 from ragcontract.service.database import index_key, storable
 from ragcontract.service.tables import broken, points, projects, runs
 
-LARGEST = 2**63 - 1  # that a column of numbers can have
+BIGINT = 2**63 - 1  # the largest number of a column
 
 
 class Recording(Struct, frozen=True, kw_only=True):
@@ -33,6 +33,7 @@ class Recording(Struct, frozen=True, kw_only=True):
     golden: str | None = None  # the same
     rules: Mapping[str, list[str]] = {}  # the broken rules by query, if there is a report
     default_branch: bool = False
+    without_results: bool = False  # its result set was deleted where it comes from
 
     @property
     def entry(self) -> Entry:
@@ -41,7 +42,7 @@ class Recording(Struct, frozen=True, kw_only=True):
     @property
     def results(self) -> str | None:
         """The digest of the result set."""
-        return self.entry.results.sha256 if self.entry.results else None
+        return self.entry.results.sha256 if self.entry.results and not self.without_results else None
 
 
 class Recorded(Struct, frozen=True, kw_only=True):
@@ -67,7 +68,7 @@ def recording_of(slug: str, content: bytes) -> Recording:
         raise InputError([f"{path}: is not UTF-8"]) from error
     numbers = {"run_id": entry.source.run_id, "pull_request": entry.source.pull_request}
     for name, number in (numbers | {"run_attempt": entry.source.run_attempt}).items():
-        if number is not None and abs(number) > LARGEST:
+        if number is not None and abs(number) > BIGINT:
             raise InputError([f"{path}: source.{name}: is too large"])
     return Recording(new=NewEntry(entry=entry, content=content), text=text)
 
@@ -76,26 +77,32 @@ class _Named(Struct):
     id: str = ""
 
 
-def with_rules(connection: Connection, recording: Recording, principal: Principal) -> Recording:
-    """Return a recording with the rules that its report says are broken; only reads.
+def with_rules(recording: Recording, report: bytes | None) -> Recording:
+    """Return a recording with the rules that its report says are broken.
 
-    Raises InputError if the report is missing, or is not one of the entry's check.
+    Raises InputError if the report is not one of the entry's check.
     """
-    if recording.report is None:
+    if report is None:
         return recording
-    entry = recording.entry
-    of_contract = projects.c.slug == folder_of(entry.contract)
-    project_id = connection.execute(select(projects.c.id).where(of_contract)).scalar_one_or_none() or 0
-    _require(connection, recording, principal, project_id)
-    report = decoded(blob(connection, recording.report) or b"", "report")
-    if not isinstance(report, Report) or (report.contract, report.verdict) != (entry.contract, entry.verdict):
+    entry, checked = recording.entry, decoded(report, "report")
+    if not isinstance(checked, Report) or (checked.contract, checked.verdict) != (entry.contract, entry.verdict):
         raise InputError(["report: is of another check: its contract or its verdict is not that of the entry"])
     rules = {
         query.id: list(dict.fromkeys(violation.rule for violation in query.violations))
-        for query in report.queries
+        for query in checked.queries
         if query.violations
     }
     return replace(recording, rules=rules)
+
+
+def report_of(connection: Connection, recording: Recording, principal: Principal) -> bytes | None:
+    """Return the report that a recording names; raises InputError if a blob that it names is missing."""
+    if recording.report is None:
+        return None
+    of_contract = projects.c.slug == folder_of(recording.entry.contract)
+    project_id = connection.execute(select(projects.c.id).where(of_contract)).scalar_one_or_none() or 0
+    _require(connection, recording, principal, project_id)
+    return blob(connection, recording.report)
 
 
 def _require(connection: Connection, recording: Recording, principal: Principal, project_id: int) -> None:
@@ -114,13 +121,8 @@ def record(connection: Connection, recording: Recording, principal: Principal, n
     """
     entry = recording.entry
     project_id = _locked_project(connection, entry, now)
-    existing = connection.execute(
-        select(runs.c.id, runs.c.entry).where(runs.c.project_id == project_id, runs.c.key == entry.id)
-    ).one_or_none()
-    if existing is not None:
-        if existing.entry != recording.text:
-            raise differs(recording.new.path)
-        return Recorded(run_id=existing.id, project_id=project_id, added="exists")
+    if (existing := _existing(connection, recording, principal, project_id)) is not None:
+        return Recorded(run_id=existing, project_id=project_id, added="exists")
     refuse_shared_run(recording.new, _names_of_run(connection, project_id, recording.new))
     _require(connection, recording, principal, project_id)
     row = _row(recording, project_id, principal)
@@ -132,6 +134,20 @@ def record(connection: Connection, recording: Recording, principal: Principal, n
     if recording.default_branch and row["branch"]:
         connection.execute(projects.update().where(projects.c.id == project_id).values(branch=row["branch"]))
     return Recorded(run_id=run_id, project_id=project_id, added="added")
+
+
+def _existing(connection: Connection, recording: Recording, principal: Principal, project_id: int) -> int | None:
+    """Return the run that has the same entry; it may be sent again with the result set that it lacks."""
+    of_key = runs.c.project_id == project_id, runs.c.key == recording.entry.id
+    row = connection.execute(select(runs.c.id, runs.c.entry, runs.c.results).where(*of_key)).one_or_none()
+    if row is None:
+        return None
+    if row.entry != recording.text:
+        raise differs(recording.new.path)
+    if row.results is None and recording.results is not None:
+        _require(connection, recording, principal, project_id)
+        connection.execute(runs.update().where(runs.c.id == row.id).values(results=recording.results))
+    return int(row.id)
 
 
 def _locked_project(connection: Connection, entry: Entry, now: int) -> int:
