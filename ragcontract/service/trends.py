@@ -90,10 +90,23 @@ class Trend(Struct, frozen=True, kw_only=True):
     metrics: dict[str, MetricTrend]
 
 
-def stored_trend(connection: Connection, project_id: int) -> Trend | None:
+class StoredTrend(Struct, frozen=True, kw_only=True):
+    """A row: a trend, the newest run in it, and the contract that it was computed by."""
+
+    run_id: int
+    golden: str | None
+    body: str
+
+    @property
+    def trend(self) -> Trend:
+        return msgspec.json.decode(self.body, type=Trend)
+
+
+def stored_trend(connection: Connection, project_id: int) -> StoredTrend | None:
     """Return the trend of a project; None if it was not computed yet."""
-    body = connection.execute(select(trends.c.body).where(trends.c.project_id == project_id)).scalar()
-    return None if body is None else msgspec.json.decode(body, type=Trend)
+    query = select(trends.c.run_id, trends.c.golden, trends.c.body).where(trends.c.project_id == project_id)
+    row = connection.execute(query).one_or_none()
+    return None if row is None else StoredTrend(run_id=row.run_id, golden=row.golden, body=row.body)
 
 
 class _Results(DatabaseStore):
@@ -235,14 +248,12 @@ class Trends:
                 self._waiting.append(project_id)
                 self._changed.notify()
 
-    def is_current(self, connection: Connection, project_id: int) -> bool:
-        """Return whether a project has no run, or a trend of its newest one and of its contract as it is now."""
+    def is_current(self, connection: Connection, project_id: int, stored: StoredTrend | None) -> bool:
+        """Return whether a trend is of a project's newest run, if it has any, and of its contract as it is now."""
         newest = newest_run(connection, project_id)
-        seen = select(trends.c.run_id, trends.c.golden).where(trends.c.project_id == project_id)
-        row = connection.execute(seen).one_or_none()
-        if newest is None or row is None:
+        if newest is None or stored is None:
             return newest is None
-        return (row.run_id, row.golden) == (newest.id, contract_digest(connection, project_id, self.folder))
+        return (stored.run_id, stored.golden) == (newest.id, contract_digest(connection, project_id, self.folder))
 
     def _run(self) -> None:
         self._tried(None)
@@ -259,7 +270,7 @@ class Trends:
         try:
             with self._database.read() as connection:
                 wanted = [*connection.execute(select(projects.c.id)).scalars()] if project_id is None else [project_id]
-                old = [each for each in wanted if not self.is_current(connection, each)]
+                old = [each for each in wanted if not self.is_current(connection, each, stored_trend(connection, each))]
             if project_id is None:
                 for each in old:
                     self.note(each)

@@ -13,7 +13,7 @@ from sqlalchemy import RowMapping
 from ragcontract.core import bounds
 from ragcontract.core.metric import Direction, Scale
 from ragcontract.core.numbers import beginning
-from ragcontract.core.safe_text import visible
+from ragcontract.core.safe_text import shorten, visible
 from ragcontract.history.choose_baseline import LAST_PASS
 from ragcontract.report.comparison import RunComparison
 from ragcontract.service.access import READ
@@ -127,13 +127,15 @@ def metric_series(
     since = now_ms() - days * DAY
     with database.read() as connection:
         project = require_project(connection, principal, slug)
-        trend, is_current = stored_trend(connection, project), trends.is_current(connection, project)
+        stored = stored_trend(connection, project)
+        is_current = trends.is_current(connection, project, stored)
+        trend = stored.trend if stored else None
         metrics, tags = newest_names(connection, project)
         metrics = [*dict.fromkeys([*(trend.metrics if trend else ()), *metrics])]
         metric = metric or next(iter(metrics), None)
         if metric is None:
             raise ProblemError(404, "the project has no run with a metric yet")
-        if metric not in metrics and not is_recorded(connection, project, metric):
+        if is_current and metric not in metrics and not is_recorded(connection, project, metric):
             raise ProblemError(404, _unknown("metric", metric, metrics))
         if tag and not is_recorded(connection, project, metric, tag):
             raise ProblemError(404, _unknown("tag", tag, tags))
@@ -168,7 +170,7 @@ def metric_series(
 
 def _unknown(what: str, name: str, known: list[str]) -> str:
     listed = beginning([visible(each) for each in known])
-    return f"no run has the {what} {visible(name)!r}; the newest run has {listed or 'none'}"
+    return f"no run has the {what} {shorten(name, bounds.NAME)!r}; the newest run has {listed or 'none'}"
 
 
 def _why_not(trend: Trend | None, of_metric: MetricTrend | None, tag: str | None, *, is_current: bool) -> str | None:
