@@ -277,10 +277,21 @@ def test_a_hostile_contract_is_refused_and_opens_nothing(served: Served, name: s
     assert metric.status_code in {200, 404}
 
 
-def test_a_contract_with_judged_metrics_is_read_without_a_judge(served: Served) -> None:
-    config = LIMITS + "judge: {second_pass: true}\n"
-    *_, last = sent(served, blob_of(ROW, config=config), {"question-00": 1}, {"question-00": 6})
-    assert [each["id"] for each in served.get(f"/runs/{last}/diff")["lost"]] == ["question-00"]
+RULE = {"type": "custom", "plugin": "tests.service.plugin:Rule"}
+WITHOUT_CODE = {
+    "judged metrics": blob_of(ROW, config=LIMITS + "judge: {second_pass: true}\n"),
+    "a rule of a plugin": blob_of(as_jsonl(golden("question-00", "question-00.md", rules=[RULE]))),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_CODE)
+def test_what_needs_other_code_is_left_as_it_was_recorded(served: Served, name: str) -> None:
+    *_, last = sent(served, WITHOUT_CODE[name], {"question-00": 1}, {"question-00": 6})
+    opened = Opened()
+    lost = served.get(f"/runs/{last}/diff")["lost"]
+    opened.end()
+    assert [(each["id"], each["rules"]) for each in lost] == [("question-00", ["must_include"])]
+    assert not [path for path in opened.paths if "plugin" in path]
 
 
 class Opened:
