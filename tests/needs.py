@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -26,7 +27,7 @@ NEEDS: Mapping[str, Need] = {
     "java": Need(("java",), "runs on a cluster are tested with Spark: install Java 17 or later"),
     "jq": Need(("jq",), "the release workflow is tested with jq: install it"),
     "postgres": Need(
-        ("initdb", "/usr/lib/postgresql/17/bin/initdb", "/usr/lib/postgresql/15/bin/initdb"),
+        ("initdb", *map(str, Path("/usr/lib/postgresql").glob("*/bin/initdb"))),  # which Debian leaves out of PATH
         "the service is tested with Postgres: install Debian's postgresql",
     ),
     "npm": Need(

@@ -37,7 +37,7 @@ REPEATABLE = (
     "--watch",
 )
 COMPLETION = "_RAG_CONTRACT_COMPLETE"  # with which a shell asks click for words that complete a command line
-NEED_NONE = {"history", "init", "render", "schema"}  # commands that need no contract
+NEED_NONE = {"history", "init", "render", "schema", "serve", "service"}  # commands that need no contract
 ELSEWHERE = ("--golden", "--config", "--from", "--to")  # the options that name a contract, or what to make one from
 LACKS_CONTRACT: Line[Callable[[], bool]] = Line(home="ragcontract.cli.options:lacks_contract")
 # In the order in which a new contract uses them.
@@ -61,6 +61,8 @@ NAMES = (
     "lint",
     "convert",
     "schema",
+    "serve",
+    "service",
 )
 COMMANDS: dict[str, Line[click.Command]] = {
     name: Line(names=(name,), home=f"ragcontract.cli.commands.{name}:command") for name in NAMES

@@ -29,7 +29,7 @@ MAKE_KEY = f"`rag-contract service token add NAME --scope {READ} --scope {RECORD
 API = "/api/v1"
 PASSING = {"connect_timeout", "unreachable", "proxy_error", "connection_lost", "read_timeout"}
 PASSING_STATUSES = {408, 425, 429}
-NOT_FOUND, CONFLICT, SERVER_ERROR = 404, 409, 500
+CREATED, NOT_FOUND, CONFLICT, SERVER_ERROR = 201, 404, 409, 500
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
@@ -98,22 +98,30 @@ class ServiceCalls:
 
     def get(self, path: str, kind: type[T], query: Mapping[str, str | Sequence[str]] = {}) -> T:
         """Return what is at a path, checked to be of this kind; raises NotThereError, or InputError."""
-        answered = self._answer(HttpCall(method="GET", url=f"{self._url}{path}", query=query), READ)
-        try:
-            return msgspec.json.decode(answered.content, type=kind)
-        except (ValueError, RecursionError) as error:
-            raise self._wrong(f"its answer is not that of a team service ({self._short(str(error))})") from None
+        return self._read(self._answer(HttpCall(method="GET", url=f"{self._url}{path}", query=query), READ), kind)
 
     def content(self, path: str) -> bytes:
         """Return the bytes at a path; raises NotThereError, or InputError."""
         return self._answer(HttpCall(method="GET", url=f"{self._url}{path}"), READ).content
 
-    def send(self, method: str, path: str, content: bytes, query: Mapping[str, str]) -> HttpAnswer:
-        """Send content, and return the answer to it; raises ConflictError, or InputError."""
-        kind = "application/json" if method == "POST" else "application/octet-stream"
-        headers = {"Content-Type": kind}
-        call = HttpCall(method=method, url=f"{self._url}{path}", query=query, content=content, headers=headers)
-        return self._answer(call, RECORD)
+    def put(self, path: str, content: bytes, query: Mapping[str, str]) -> None:
+        """Store content at a path; raises InputError."""
+        self._answer(self._sending("PUT", path, content, query, "application/octet-stream"), RECORD)
+
+    def post(self, path: str, content: bytes, query: Mapping[str, str], kind: type[T]) -> tuple[T, bool]:
+        """Send JSON, and return the answer, and whether it made something; raises ConflictError, or InputError."""
+        answered = self._answer(self._sending("POST", path, content, query, "application/json"), RECORD)
+        return self._read(answered, kind), answered.status == CREATED
+
+    def _sending(self, method: str, path: str, content: bytes, query: Mapping[str, str], media_type: str) -> HttpCall:
+        headers = {"Content-Type": media_type}
+        return HttpCall(method=method, url=f"{self._url}{path}", query=query, content=content, headers=headers)
+
+    def _read(self, answered: HttpAnswer, kind: type[T]) -> T:
+        try:
+            return msgspec.json.decode(answered.content, type=kind)
+        except (ValueError, RecursionError) as error:
+            raise self._wrong(f"its answer is not that of a team service ({self._short(str(error))})") from None
 
     def _answer(self, call: HttpCall, scope: str) -> HttpAnswer:
         """Return a successful answer, after as many tries as there is time for."""

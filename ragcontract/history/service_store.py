@@ -25,8 +25,6 @@ from ragcontract.history.interface import Added
 from ragcontract.history.service_calls import NotThereError, ServiceCalls, check_key, service_address
 from ragcontract.net.pacing import Timing
 
-CREATED = 201
-
 
 class _Page(Struct, frozen=True, kw_only=True):
     next: str | None = None
@@ -60,6 +58,10 @@ class _Content(Struct, frozen=True):
 class _Contents(Struct, frozen=True):
     items: Annotated[list[_Content], Meta(max_length=bounds.ENTRIES_AT_ONCE)]
     rest: Annotated[list[str], Meta(max_length=bounds.ENTRIES_AT_ONCE)] = []
+
+
+class _Stored(Struct, frozen=True):
+    key: str
 
 
 P = TypeVar("P", bound=_Page)
@@ -151,15 +153,18 @@ class ServiceStore:
         # A copied entry may have lost its results, as after `history prune`.
         query["without_results"] = "true" if new.entry.results and new.results is None else ""
         named = {name: value for name, value in query.items() if value}
-        answered = self._calls.send("POST", f"/projects/{folder_of(new.entry.contract)}/entries", new.content, named)
-        return "added" if answered.status == CREATED else "exists"
+        path = f"/projects/{folder_of(new.entry.contract)}/entries"
+        stored, is_new = self._calls.post(path, new.content, named, _Stored)
+        if stored.key != new.entry.id:
+            raise InputError([f"{self.name}: says that it has stored another entry"])
+        return "added" if is_new else "exists"
 
     def _put(self, kind: str, content: bytes | None) -> str:
         """Send content, and return its digest; empty if there is none."""
         if content is None:
             return ""
         sha256 = hashlib.sha256(content).hexdigest()
-        self._calls.send("PUT", f"/blobs/{sha256}", content, {"kind": kind})
+        self._calls.put(f"/blobs/{sha256}", content, {"kind": kind})
         return sha256
 
     def _pages(self, path: str, kind: type[P], query: Mapping[str, str | Sequence[str]]) -> Iterator[P]:

@@ -21,6 +21,7 @@ READ = Access(role="viewer", scope="read")
 RECORD = Access(scope="record")
 ADMIN = Access(role="admin")
 OPEN = "open"  # in place of an Access: a route for everybody
+SIGNED_IN = "signed in"  # likewise: for everybody who has a key or a session
 
 
 class Principal(Struct, frozen=True, kw_only=True):

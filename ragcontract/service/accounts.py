@@ -2,6 +2,8 @@
 
 A key is ``rc_``, 8 characters that name it, and 256 random bits. The database has the digest of it, so a copy of the
 database opens nothing. A random key needs no slow digest, as a password would.
+
+Each change writes a row of the audit log in the same transaction.
 """
 
 import hashlib
@@ -10,16 +12,24 @@ import re
 import secrets
 import string
 from collections.abc import Collection
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Row, delete, func, or_, select, update
 
-from ragcontract.service.access import Principal, Role, Scope
-from ragcontract.service.tables import tokens, users
+from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
+from ragcontract.history.interface import ConflictError
+from ragcontract.service.access import ROLES, SCOPES, Principal, Role, Scope
+from ragcontract.service.audit import DAY, Author, record
+from ragcontract.service.tables import projects, sessions, tokens, users
 
 ALPHABET = string.ascii_letters + string.digits
 PREFIX_LENGTH, SECRET_LENGTH = 8, 43  # 62^43 is a little over 2^256
 _KEY = re.compile(rf"rc_([A-Za-z0-9]{{{PREFIX_LENGTH}}})_([A-Za-z0-9]{{{SECRET_LENGTH}}})")
+LINK = "link"  # in place of scopes
+FIRST_ADMIN = "admin"
+_USER_NAME = re.compile(r"[a-z0-9][a-z0-9@._+-]*", re.ASCII)  # no two names look alike
+_KEY_NAME = re.compile(r"[ -~]*[!-~][ -~]*", re.ASCII)
 
 
 class NewKey(NamedTuple):
@@ -27,6 +37,99 @@ class NewKey(NamedTuple):
 
     id: int
     text: str
+
+    @property
+    def prefix(self) -> str:
+        """The part that names it."""
+        return self.text.split("_")[1]
+
+
+def digest(secret: str) -> str:
+    """Return what the database has of a key, or of the value of a session's cookie."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def add_user(connection: Connection, name: str, role: str, author: Author) -> int:
+    """Add a user and return the id; there must be none of that name, even if disabled."""
+    if not _USER_NAME.fullmatch(name) or len(name) > bounds.ACCOUNT_NAME:
+        expected = f"1 to {bounds.ACCOUNT_NAME} lower-case letters, digits or @ . _ + -, a letter or digit first"
+        raise InputError([f"name: expected {expected}"])
+    if role not in ROLES:
+        raise InputError([f"role: expected {', '.join(ROLES)}"])
+    if connection.execute(select(users.c.id).where(users.c.name == name)).first():
+        raise ConflictError([f"there is a user {name} already"])
+    row = {"name": name, "role": role, "created_at": author.at}
+    number: int = connection.execute(users.insert().values(row).returning(users.c.id)).scalar_one()
+    record(connection, author, "user.add", f"user:{name}", f"role {role}")
+    return number
+
+
+def user_named(connection: Connection, name: str) -> Row[Any] | None:
+    """Return the row of a user."""
+    return connection.execute(select(users).where(users.c.name == name)).one_or_none()
+
+
+def update_user(
+    connection: Connection, name: str, author: Author, *, role: Role | None = None, disabled: bool | None = None
+) -> bool:
+    """Change what is not None; return whether there is such a user.
+
+    A user who is disabled has no sessions any more, and none of the user's keys is valid. The last administrator stays
+    one.
+    """
+    # Two administrators who disable each other at once wait for each other here.
+    admins = select(users.c.id).where(users.c.role == "admin", users.c.disabled_at.is_(None)).order_by(users.c.id)
+    active = {*connection.execute(admins.with_for_update()).scalars()}
+    user = user_named(connection, name)
+    if user is None:
+        return False
+    if active == {user.id} and (disabled or (role or user.role) != "admin"):
+        raise ConflictError([f"{name} is the last administrator; make another user one first"])
+    if role is not None and role != user.role:
+        connection.execute(update(users).where(users.c.id == user.id).values(role=role))
+        record(connection, author, "user.role", f"user:{name}", f"{user.role} to {role}")
+    if disabled is not None and disabled != (user.disabled_at is not None):
+        at = author.at if disabled else None
+        connection.execute(update(users).where(users.c.id == user.id).values(disabled_at=at))
+        record(connection, author, "user.disable" if disabled else "user.enable", f"user:{name}")
+    if disabled:
+        connection.execute(delete(sessions).where(sessions.c.user_id == user.id))
+        revoke_links(connection, user.id, author.at)
+    return True
+
+
+def add_machine_key(
+    connection: Connection,
+    name: str,
+    scopes: Collection[str],
+    author: Author,
+    *,
+    project_id: int | None = None,
+    days: int | None = None,
+) -> NewKey:
+    """Make a key of a machine, for one project or all."""
+    problems = []
+    if not _KEY_NAME.fullmatch(name) or len(name) > bounds.ACCOUNT_NAME:
+        problems.append(f"name: expected 1 to {bounds.ACCOUNT_NAME} ASCII characters")
+    if not scopes or not set(scopes) <= set(SCOPES):
+        problems.append(f"scopes: expected at least one of {', '.join(SCOPES)}")
+    if days is not None and not 1 <= days <= bounds.KEY_DAYS:
+        problems.append(f"expires_in_days: expected 1 to {bounds.KEY_DAYS:,}")
+    if problems:
+        raise InputError(problems)
+    ordered = [scope for scope in SCOPES if scope in scopes]
+    expires_at = None if days is None else author.at + days * DAY
+    key = create_key(connection, name=name, now=author.at, scopes=ordered, project_id=project_id, expires_at=expires_at)
+    of_project = "all projects" if project_id is None else f"project {project_id}"
+    record(connection, author, "key.add", f"key:rc_{key.prefix}", f"{name}; {' '.join(ordered)}; {of_project}")
+    return key
+
+
+def add_personal_key(connection: Connection, user_id: int, author: Author) -> NewKey:
+    """Make a key of a user, with the user's role."""
+    key = create_key(connection, name="personal key", now=author.at, user_id=user_id)
+    record(connection, author, "key.add", f"key:rc_{key.prefix}", "personal key")
+    return key
 
 
 def create_key(
@@ -39,14 +142,14 @@ def create_key(
     project_id: int | None = None,
     expires_at: int | None = None,
 ) -> NewKey:
-    """Make a key of a user, or of a machine with scopes."""
+    """Make a key of a user, or of a machine with scopes, without a row of the audit log."""
     prefix, secret = ("".join(secrets.choice(ALPHABET) for _ in range(size)) for size in (PREFIX_LENGTH, SECRET_LENGTH))
     text = f"rc_{prefix}_{secret}"
     row = {
         "user_id": user_id,
         "name": name,
         "prefix": prefix,
-        "sha256": _digest(text),
+        "sha256": digest(text),
         "scopes": " ".join(scopes),
         "project_id": project_id,
         "created_at": now,
@@ -66,7 +169,7 @@ def principal_of_key(connection: Connection, text: str, now: int) -> Principal |
         .select_from(tokens.outerjoin(users, tokens.c.user_id == users.c.id))
         .where(tokens.c.prefix == match[1])
     ).one_or_none()
-    if row is None or not hmac.compare_digest(row.sha256, _digest(text)) or row.scopes == "link":
+    if row is None or not hmac.compare_digest(row.sha256, digest(text)) or row.scopes == LINK:
         return None
     if row.revoked_at is not None or (row.expires_at is not None and row.expires_at <= now) or row.disabled_at:
         return None
@@ -78,5 +181,55 @@ def principal_of_key(connection: Connection, text: str, now: int) -> Principal |
     return Principal(actor=f"key:rc_{row.prefix}", scopes=scopes, project_id=row.project_id, token_id=row.id)
 
 
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+def revoke_key(connection: Connection, prefix: str, author: Author) -> bool:
+    """Make a key invalid for good; return whether there is one of that prefix.
+
+    Whoever had a user's key may have logged in with it, so the user's sessions end as well.
+    """
+    row = connection.execute(select(tokens).where(tokens.c.prefix == prefix, tokens.c.scopes != LINK)).one_or_none()
+    if row is None:
+        return False
+    unrevoked = update(tokens).where(tokens.c.id == row.id, tokens.c.revoked_at.is_(None))
+    if connection.execute(unrevoked.values(revoked_at=author.at)).rowcount:
+        if row.user_id is not None:
+            connection.execute(delete(sessions).where(sessions.c.user_id == row.user_id))
+        record(connection, author, "key.revoke", f"key:rc_{row.prefix}", row.name)
+    return True
+
+
+def revoke_links(connection: Connection, user_id: int, now: int) -> None:
+    """Make the links of a user invalid."""
+    links = update(tokens).where(tokens.c.user_id == user_id, tokens.c.scopes == LINK, tokens.c.revoked_at.is_(None))
+    connection.execute(links.values(revoked_at=now))
+
+
+def note_key_use(connection: Connection, token_id: int, now: int) -> None:
+    """Note when a key was used, at most once a minute."""
+    due = or_(tokens.c.last_used_at.is_(None), tokens.c.last_used_at <= now - bounds.USE_NOTED * 1000)
+    connection.execute(update(tokens).where(tokens.c.id == token_id, due).values(last_used_at=now))
+
+
+def users_below(connection: Connection, number: int, limit: int) -> list[Row[Any]]:
+    """Return the rows of users whose ids are smaller, the newest first."""
+    rows = select(users).where(users.c.id < number).order_by(users.c.id.desc()).limit(limit)
+    return [*connection.execute(rows)]
+
+
+def keys_below(connection: Connection, number: int, limit: int) -> list[Row[Any]]:
+    """Return the rows of keys whose ids are smaller, without digests, the newest first."""
+    columns = [column for column in tokens.c if column.name not in {"sha256", "user_id", "project_id"}]
+    rows = (
+        select(*columns, users.c.name.label("user"), projects.c.slug.label("project"))
+        .select_from(
+            tokens.outerjoin(users, tokens.c.user_id == users.c.id).outerjoin(
+                projects, tokens.c.project_id == projects.c.id
+            )
+        )
+        .where(tokens.c.scopes != LINK, tokens.c.id < number)
+    )
+    return [*connection.execute(rows.order_by(tokens.c.id.desc()).limit(limit))]
+
+
+def has_users(connection: Connection) -> bool:
+    """Return whether anybody can be logged in."""
+    return connection.execute(select(func.count()).select_from(users)).scalar_one() > 0

@@ -5,6 +5,7 @@ thread, each has its turn. Postgres needs no such thread: a write there is a tra
 """
 
 import hashlib
+import os
 import queue
 import re
 import sqlite3
@@ -20,7 +21,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 
 from ragcontract.core import bounds
-from ragcontract.core.errors import InputError
+from ragcontract.core.errors import InputError, OutputError
 from ragcontract.core.safe_text import encodable
 
 T = TypeVar("T")
@@ -39,7 +40,7 @@ def database_url(name: str) -> URL:
     Raises :class:`InputError` if it is none.
     """
     if "://" not in name:
-        if not name or "\0" in name:
+        if not name or name == ":memory:" or "\0" in name:
             raise InputError(["--db: expected the path of a file, or an address such as postgresql://host/name"])
         return URL.create(DRIVERS[SQLITE], database=name)
     try:
@@ -59,7 +60,8 @@ class Database:
         self.url = url
         self.is_sqlite = url.get_backend_name() == SQLITE
         self.engine = _engine(url, readers)
-        self._writer = _Writer(_engine(url, 1, begin="BEGIN IMMEDIATE")) if self.is_sqlite else None
+        self.writing = _engine(url, 1, begin="BEGIN IMMEDIATE") if self.is_sqlite else self.engine
+        self._writer = _Writer(self.writing) if self.is_sqlite else None
 
     @property
     def file(self) -> Path | None:
@@ -82,6 +84,25 @@ class Database:
             return self._writer.run(job)
         with self.engine.begin() as connection:
             return job(connection)
+
+    def copy_to(self, path: Path) -> None:
+        """Copy an SQLite database, as it is now, into a new file that only its owner can read; raises OutputError."""
+        try:
+            target = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        except OSError as error:
+            raise OutputError([f"{path}: cannot be written ({error.strerror})"]) from error
+        raw = self.engine.raw_connection()
+        try:
+            raw.cursor().execute("VACUUM INTO ?", (str(path.resolve()),))
+            os.fsync(target)
+        except BaseException as error:
+            path.unlink()
+            if isinstance(error, (OSError, sqlite3.Error)):
+                raise OutputError([f"{path}: cannot be written ({error})"]) from error
+            raise
+        finally:
+            os.close(target)
+            raw.close()
 
     @property
     def waiting(self) -> int:
@@ -163,6 +184,7 @@ def _prepare(connection: sqlite3.Connection, _record: object) -> None:
     connection.isolation_level = None  # Python's own transactions would begin late, and never for reading
     for setting in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "trusted_schema=OFF"):
         connection.execute(f"PRAGMA {setting}")
+    connection.execute("PRAGMA recursive_triggers=ON")  # what INSERT OR REPLACE deletes fires triggers
 
 
 class Page(Struct, Generic[T], frozen=True, kw_only=True):

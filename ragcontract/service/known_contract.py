@@ -10,10 +10,9 @@ import os
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 from msgspec.structs import replace
 from sqlalchemy import Connection, Row, select
 
@@ -29,19 +28,13 @@ from ragcontract.files.json_lines import UNDECODABLE
 from ragcontract.files.json_text import check_nesting
 from ragcontract.files.opening import read_problem, read_regular
 from ragcontract.history.page_runs import Today
+from ragcontract.history.service_files import ContractOfDay
 from ragcontract.service.blobs import blob
 from ragcontract.service.mounted import NOT_REGULAR
 from ragcontract.service.tables import projects, runs
 
 GOLDEN, CONFIG = "golden.jsonl", "ragcontract.yml"
 NONE_KNOWN = "no contract is known: no run of the branch was sent with its golden queries, and none is mounted"
-
-
-class GoldenBlob(Struct, frozen=True, kw_only=True):
-    """The contract of a run, as CI sends it: the texts of its golden files, and of its configuration."""
-
-    golden: Annotated[list[str], Meta(min_length=1, max_length=bounds.SERVICE_GOLDEN_FILES)]
-    config: str | None = None
 
 
 class KnownContract(Struct, frozen=True, kw_only=True):
@@ -52,7 +45,7 @@ class KnownContract(Struct, frozen=True, kw_only=True):
     problem: str = ""
 
 
-def contract_of(connection: Connection, project_id: int, folder: str | None) -> KnownContract:
+def contract_of(connection: Connection, project_id: int, folder: Path | None) -> KnownContract:
     """Return the contract of a project; ``folder`` has the mounted projects, if there are any."""
     try:
         data = _mounted(connection, project_id, folder)
@@ -64,7 +57,7 @@ def contract_of(connection: Connection, project_id: int, folder: str | None) -> 
         return KnownContract(problem=f"the contract cannot be read: {error.problems[0]}")
 
 
-def contract_digest(connection: Connection, project_id: int, folder: str | None) -> str | None:
+def contract_digest(connection: Connection, project_id: int, folder: Path | None) -> str | None:
     """Return the digest of a project's contract, which :func:`contract_of` returns with it, without reading it."""
     try:
         data = _mounted(connection, project_id, folder)
@@ -92,16 +85,16 @@ def newest_run(connection: Connection, project_id: int, *, sent_golden: bool = F
     return connection.execute(newest.order_by(runs.c.created_at.desc(), runs.c.id.desc()).limit(1)).one_or_none()
 
 
-def _mounted(connection: Connection, project_id: int, folder: str | None) -> bytes | None:
+def _mounted(connection: Connection, project_id: int, folder: Path | None) -> bytes | None:
     """Return the contract of a mounted folder; None if none is mounted. Raises InputError if it cannot be read."""
     if folder is None:
         return None
     slug: str = connection.execute(select(projects.c.slug).where(projects.c.id == project_id)).scalar_one()
-    home = Path(folder, slug)
+    home = folder / slug
     if home.is_symlink():
         raise InputError([f"{slug}: {NOT_REGULAR}"])
     golden, config = (_text_of(home, name) for name in (GOLDEN, CONFIG))
-    return msgspec.json.encode(GoldenBlob(golden=[golden], config=config)) if golden is not None else None
+    return msgspec.json.encode(ContractOfDay(golden=[golden], config=config)) if golden is not None else None
 
 
 def _text_of(home: Path, name: str) -> str | None:
@@ -133,17 +126,20 @@ def _read(digest: str, data: bytes) -> KnownContract:
         return KnownContract(digest=digest, problem=f"the contract cannot be read: {error.problems[0]}{further}")
 
 
-def _decoded(data: bytes) -> GoldenBlob:
+def _decoded(data: bytes) -> ContractOfDay:
     if len(data) > bounds.SERVICE_CONTRACT:
         raise InputError([f"is larger than {mebibytes(bounds.SERVICE_CONTRACT)}"])
     try:
         check_nesting(data)
-        return msgspec.json.decode(data, type=GoldenBlob)
+        contract = msgspec.json.decode(data, type=ContractOfDay)
     except UNDECODABLE as error:
         raise InputError([f"is not golden queries with a configuration ({error})"]) from error
+    if not 0 < len(contract.golden) <= bounds.SERVICE_GOLDEN_FILES:
+        raise InputError([f"has {count(len(contract.golden), 'golden file')}, not 1 to {bounds.SERVICE_GOLDEN_FILES}"])
+    return contract
 
 
-def _loaded(files: GoldenBlob) -> Today:
+def _loaded(files: ContractOfDay) -> Today:
     """Load a contract from files that are gone afterwards; no path in it leads to them."""
     with TemporaryDirectory(prefix="rag-contract-") as folder:
         names = [GOLDEN, *(f"golden-{number}.jsonl" for number in range(2, len(files.golden) + 1))]

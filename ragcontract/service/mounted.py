@@ -80,7 +80,7 @@ class MountedProject(Struct, frozen=True, kw_only=True):
         return self.file.name or self.slug
 
 
-def mounted_projects(folder: str) -> list[MountedProject]:
+def mounted_projects(folder: Path) -> list[MountedProject]:
     """Read the projects in a folder, sorted by name.
 
     Raises :class:`InputError` with everything that is wrong with all of them.
@@ -90,9 +90,9 @@ def mounted_projects(folder: str) -> list[MountedProject]:
         with os.scandir(folder) as items:
             entries = sorted((item for item in items if not item.name.startswith(".")), key=lambda item: item.name)
     except (OSError, ValueError) as error:  # ValueError: a NUL byte in the name
-        raise InputError([f"{visible(folder)}: {read_problem(error)}"]) from error
+        raise InputError([f"{visible(str(folder))}: {read_problem(error)}"]) from error
     for entry in entries:
-        path = Path(folder, entry.name)
+        path = folder / entry.name
         if why := _why_not_a_project(entry):
             problems.problem(encodable(str(path)), why)
             continue
@@ -101,7 +101,7 @@ def mounted_projects(folder: str) -> list[MountedProject]:
             mounted.append(MountedProject(slug=entry.name, folder=path, file=file))
     problems.collected().raise_if_any()
     if len(mounted) > bounds.MOUNTED_PROJECTS:
-        raise InputError([f"{visible(folder)}: has more than {bounds.MOUNTED_PROJECTS:,} projects"])
+        raise InputError([f"{visible(str(folder))}: has more than {bounds.MOUNTED_PROJECTS:,} projects"])
     return mounted
 
 

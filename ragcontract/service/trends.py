@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, takewhile
+from pathlib import Path
 
 import msgspec
 from msgspec import Struct
@@ -133,7 +134,7 @@ class _Newest(ContractEntries):
         return takewhile(lambda _: self.store.bytes_read < bounds.SERVICE_TREND_BYTES, newest)
 
 
-def compute(database: Database, project_id: int, folder: str | None) -> bool:
+def compute(database: Database, project_id: int, folder: Path | None) -> bool:
     """Compute the trend of a project and store it; return False if there is none, or a newer run meanwhile."""
     with database.read() as connection:
         run = newest_run(connection, project_id)
@@ -222,7 +223,7 @@ def _changes(section: Section, key: str, shown: Mapping[str, TrendRun]) -> Itera
 class Trends:
     """The thread that computes trends, and the projects that wait for it, each once."""
 
-    def __init__(self, database: Database, folder: str | None = None) -> None:
+    def __init__(self, database: Database, folder: Path | None = None) -> None:
         """Take the database, and the folder of the mounted projects if there are any."""
         self._database, self.folder = database, folder
         self._waiting: deque[int] = deque()

@@ -1,19 +1,29 @@
 """Limits on the team service: what its database and its API take at once."""
 
 from contextlib import ExitStack
+from pathlib import Path
 from threading import Event, Thread
 
+import msgspec
 from msgspec.structs import replace
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.service.blobs import Sent
+from ragcontract.history.entry_of_report import entry_of_report
+from ragcontract.history.folder import Folder
+from ragcontract.history.service_files import ContractOfDay
+from ragcontract.history.service_store import ServiceStore
+from ragcontract.net.pacing import Timing
 from ragcontract.service.database import BusyError, Database, database_url, index_key
 from ragcontract.service.tables import metadata
 from tests.bounds.lab import Case, Cases, Lab
+from tests.builders import golden
 from tests.history.entries import runs
+from tests.net.service import Reply, Service
 from tests.service.served import Served
+
+KEY = f"rc_1a2b3c4d_{'x' * 43}"
 
 
 def a_database(lab: Lab) -> Database:
@@ -72,12 +82,25 @@ def writes_waiting(lab: Lab, number: int) -> bool:
     return not refused.is_set()
 
 
-def a_blob(_lab: Lab, size: int) -> bool:
-    try:
-        Sent.of("golden", b"x" * size)
-    except InputError:
-        return False
-    return True
+def a_contract_of_a_day(lab: Lab, size: int) -> bool:
+    """Record a check whose golden file and config make a blob of this size."""
+    row, config = msgspec.json.encode(golden()).decode(), "k: 5\n"
+    bare = len(msgspec.json.encode(ContractOfDay(golden=[f"{row}\n"], config=config)))
+    lab.check(f"{row}{' ' * (size - bare)}\n".encode(), config=config)
+    new = entry_of_report(Path("report.json"), Folder("history"), {}, for_service=True)
+    assert (new.golden is None) == bool(new.left_out)
+    return new.golden is not None and len(new.golden) == size
+
+
+def pages(_: Lab, number: int) -> bool:
+    """Read a list of this many pages."""
+    page = Reply(content={"items": [], "next": "more"})
+    with Service(*[page] * (number - 1), Reply(content={"items": []})) as service:
+        try:
+            return ServiceStore(service.url, KEY, seconds=60, timing=Timing()).result_sets() == set()
+        except InputError as error:
+            assert "a list has more than" in str(error)  # noqa: PT017
+            return False
 
 
 def served(lab: Lab) -> Served:
@@ -104,9 +127,10 @@ def entries_in_an_answer(lab: Lab, size: int) -> bool:
 
 
 CASES: Cases = {
-    "BLOB": Case(a_blob),
     "PAGE_ITEMS": Case(items),
     "ENTRIES_ANSWER": Case(entries_in_an_answer, small=10_000),
+    "BLOB": Case(a_contract_of_a_day, small=1_000),
+    "SERVICE_PAGES": Case(pages),
     "INDEXED_TEXT": Case(lambda _lab, size: index_key("x" * size) == "x" * size),
     "SERVICE_READERS": Case(reading_at_once),
     "SERVICE_DATABASE_WAIT": Case(waiting_for),

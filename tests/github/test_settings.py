@@ -113,7 +113,7 @@ def test_the_three_ways_to_record(value: str) -> None:
 
 
 WRONG_HISTORY = {
-    "history": ("a\nb", "input history: expected one folder, or branch, found 'a\\nb'"),
+    "history": ("a\nb", "input history: expected one folder, one address, or branch, found 'a\\nb'"),
     "history_branch": ("a\nb", "input history-branch: expected the name of one branch, found 'a\\nb'"),
     "history_record": (
         "alway",

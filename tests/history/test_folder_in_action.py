@@ -169,12 +169,12 @@ def test_a_folder_that_must_not_be_written_is_an_input_error(
     assert not list(runner.workspace.rglob("entries"))
 
 
-@pytest.mark.parametrize("name", ["github:", "github:octo/app@x", "https://me:secret@rag.example.com", "s3://x/y"])
+@pytest.mark.parametrize("name", ["github:", "github:octo/app@x", "ftp://me:secret@rag.example.com", "s3://x/y"])
 def test_what_names_another_store_is_no_folder(runner: InProcess, name: str) -> None:
     result = push().run(runner, IN_FOLDER | {"history": name})
     assert (result.exit_code, messages(result, "error")) == (
         2,
-        ["input history: expected branch, or the path of a folder"],
+        ["input history: expected branch, the path of a folder, or https://… of a team service"],
     )
     assert "secret" not in result.log
     assert {path.name for path in runner.workspace.iterdir() if path.is_dir()} == set()

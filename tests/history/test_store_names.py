@@ -4,7 +4,7 @@ import pytest
 
 from ragcontract.core.errors import InputError
 from ragcontract.history.folder import Folder
-from ragcontract.history.open_store import branch_named, open_store
+from ragcontract.history.open_store import EXPECTED, branch_named, open_store
 
 
 @pytest.mark.parametrize(
@@ -17,17 +17,33 @@ def test_any_path_names_a_folder(name: str) -> None:
 
 
 WRONG = {
-    "": "history: has no name; name a folder, or github: for a branch of this repository",
-    "  ": "history: has no name; name a folder, or github: for a branch of this repository",
+    "": f"history: has no name; name {EXPECTED}",
+    "  ": f"history: has no name; name {EXPECTED}",
     "https://rag.example.com/x?y": (
-        "https://rag.example.com: needs the team service, which this version does not have; name a folder, or github:"
+        "https://rag.example.com: paths are added to the address; leave out what begins with ? or #"
     ),
-    "HTTP://me:secret@rag.example.com": (
-        "HTTP://rag.example.com: needs the team service, which this version does not have; name a folder, or github:"
+    "https://rag.example.com#y": (
+        "https://rag.example.com: paths are added to the address; leave out what begins with ? or #"
     ),
-    "s3://bucket/history": (
-        "s3://bucket: is not a store of a history; name a folder, or github: for a branch of this repository"
+    "https://me:secret@rag.example.com/x": (
+        "https://rag.example.com: has a user name or a password in it; give the key in RAG_CONTRACT_TOKEN"
     ),
+    "https://secret@rag.example.com": (
+        "https://rag.example.com: has a user name or a password in it; give the key in RAG_CONTRACT_TOKEN"
+    ),
+    "HTTP://rag.example.com": "HTTP://rag.example.com: would get the key without encryption; use https://",
+    "http://127.0.0.1.example.com": (
+        "http://127.0.0.1.example.com: would get the key without encryption; use https://"
+    ),
+    "https://": "https://: is not an address such as https://rag.example.com",
+    "https://me:secret@": "https://: is not an address such as https://rag.example.com",
+    "https://a b/c?secret": "https://a b: is not an address such as https://rag.example.com",
+    "https://rag.example.com:x/secret": (
+        "https://rag.example.com:x: is not an address such as https://rag.example.com"
+    ),
+    "https://rag.example.com/a\n": "https://rag.example.com: is not an address such as https://rag.example.com",
+    "https://[secret": "https://[secret: is not an address such as https://rag.example.com",
+    "s3://bucket/history": f"s3://bucket: is not a store of a history; name {EXPECTED}",
     "a\0b": "history 'a\\x00b': a path cannot contain a NUL character",
     "github:org": "github:org: 'org' is not a repository; expected github: or github:owner/name@branch",
     "github:@b": "github:@b: '' is not a repository; expected github: or github:owner/name@branch",
@@ -42,6 +58,48 @@ def test_a_name_that_cannot_be_that_of_a_store_is_an_error(name: str, message: s
     with pytest.raises(InputError) as raised:
         open_store(name, {})
     assert str(raised.value) == message
+
+
+KEY = f"rc_1a2b3c4d_{'x' * 43}"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "https://rag.example.com",
+            "HTTPS://RAG.example.com:8443/base/",
+            "http://localhost:8000",
+            "http://[::1]:8000",
+        ),
+        *("http://127.0.0.1:8000/base", "https://rag.example.com/api/v1"),
+    ],
+)
+def test_an_address_names_a_service(name: str) -> None:
+    assert open_store(name, {"RAG_CONTRACT_TOKEN": f" {KEY}\n"}).name == name
+
+
+WRONG_KEYS = [
+    "",
+    " ",
+    "secret",
+    KEY[:-1],
+    f"{KEY}x",
+    f"rc 1a2b3c4d_{'x' * 43}",
+    f"{KEY}\n{KEY}",
+    f"Bearer {KEY}",
+    f"{KEY[:-1]}é",
+]
+
+
+@pytest.mark.parametrize("key", WRONG_KEYS)
+def test_a_service_needs_a_key_which_no_message_quotes(key: str) -> None:
+    with pytest.raises(InputError) as raised:
+        open_store("https://rag.example.com", {"RAG_CONTRACT_TOKEN": key})
+    message = str(raised.value)
+    assert "RAG_CONTRACT_TOKEN" in message
+    assert "`rag-contract service token add NAME --scope read --scope record` makes one" in message
+    assert not key.strip() or key.strip() not in message
 
 
 BRANCHES = {

@@ -10,26 +10,33 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.history.folder import Folder
 from ragcontract.history.interface import ConflictError, Store
+from ragcontract.history.service_store import ServiceStore
 from ragcontract.service.access import Principal
 from ragcontract.service.recorded import DatabaseStore
 from tests.github.standin import GitHub
 from tests.history.entries import FIRST, RUN, digest, id_of, new_entry, results_of, runs
 from tests.history.jobs_at_once import Job
 from tests.needs import require
-from tests.service.conftest import cluster, opened_database  # noqa: F401 (a fixture)
+from tests.service.conftest import opened_database
+from tests.service.running import running
 
 OPENED: dict[str, Callable[[Path, GitHub], Store]] = {
     "folder": lambda path, _github: Folder(str(path / "history")),
     "branch": lambda _path, github: Job(github).branch,
 }
 IN_DATABASES = ("sqlite", "postgres")
+OVER_HTTP = tuple(f"service on {kind}" for kind in IN_DATABASES)
 
 
-@pytest.fixture(params=[*OPENED, *IN_DATABASES])
+@pytest.fixture(params=[*OPENED, *IN_DATABASES, *OVER_HTTP])
 def store(request: pytest.FixtureRequest, tmp_path: Path, github: GitHub) -> Iterator[Store]:
     if request.param in IN_DATABASES:
         with opened_database(request.param, request, tmp_path) as database:
             yield DatabaseStore(database, Principal(actor="user:ana", role="admin"))
+    elif request.param in OVER_HTTP:
+        kind = request.param.removeprefix("service on ")
+        with opened_database(kind, request, tmp_path) as database, running(database) as service:
+            yield service.store()
     else:
         if request.param == "branch":
             require("npm")
@@ -38,7 +45,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path, github: GitHub) -> Ite
 
 def delete_results(store: Store, digests: Collection[str]) -> None:
     """Delete result sets, or see that the service keeps them."""
-    if isinstance(store, DatabaseStore):
+    if isinstance(store, DatabaseStore | ServiceStore):
         with pytest.raises(InputError, match="the service keeps result sets as long as their runs"):
             store.delete_results(digests)
     else:
@@ -170,7 +177,7 @@ def test_result_sets_can_be_deleted_and_entries_stay(store: Store) -> None:
     for entry in entries:
         store.add(entry)
     delete_results(store, [digest(entries[0].results), digest(entries[1].results), "f" * 64])
-    if isinstance(store, DatabaseStore):
+    if isinstance(store, DatabaseStore | ServiceStore):
         assert store.result_sets() == {digest(entry.results) for entry in entries}
         return
     assert store.result_sets() == {digest(entries[2].results)}

@@ -1,6 +1,7 @@
 """The service as its clients see it: requests with keys, and what they sent."""
 
 import hashlib
+from pathlib import Path
 from typing import Any, Self
 
 from litestar.testing import TestClient
@@ -18,7 +19,7 @@ API = "/api/v1"
 class Served:
     """A running service, and requests to it with a key that may read and record everything."""
 
-    def __init__(self, database: Database, *, projects: str | None = None) -> None:
+    def __init__(self, database: Database, *, projects: Path | None = None) -> None:
         """Serve a database, with the mounted projects of a folder if one is named."""
         self.database = database
         settings = Settings(allowed_hosts=("testserver.local",), projects=projects)

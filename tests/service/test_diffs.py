@@ -241,7 +241,7 @@ OUTSIDE = "/etc/passwd"
 BLOBS = {
     "no JSON": b"\x00\xff",
     "no object": b"[]",
-    "no golden files": b'{"golden": []}',
+    "no golden files": b'{"golden": [], "config": null}',
     "files that are no text": b'{"golden": [{"path": "/etc/passwd"}]}',
     "deeply nested": b'{"golden": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
     "nested rows": blob_of('{"id": "q1", "query": "x", "relevant_doc_ids": ' + "[" * 5_000 + "]" * 5_000 + "}"),

@@ -2,7 +2,6 @@
 
 import os
 import re
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,8 +9,9 @@ from sqlalchemy import select
 
 from ragcontract.core.errors import InputError
 from ragcontract.service.database import Database
-from ragcontract.service.mounted import MountedProject, mounted_projects, write_mounted
+from ragcontract.service.mounted import mounted_projects
 from ragcontract.service.tables import projects
+from tests.service.served import Served
 
 EXAMPLE = """\
 name: Docs search
@@ -26,28 +26,24 @@ keep_days: 60
 """
 
 
-def mount(folder: Path, **files: str) -> str:
+def mount(folder: Path, **files: str) -> Path:
     """Write the project.yml of projects and return the folder."""
     for slug, text in files.items():
         (folder / slug).mkdir(parents=True)
         (folder / slug / "project.yml").write_text(text, encoding="utf-8")
-    return str(folder)
+    return folder
 
 
-def read(folder: str) -> list[MountedProject]:
-    return mounted_projects(folder)
-
-
-def problems(folder: str) -> list[str]:
+def problems(folder: Path) -> list[str]:
     """Return what is wrong with mounted projects, with paths within their folder."""
     with pytest.raises(InputError) as refused:
         mounted_projects(folder)
     return [problem.replace(f"{folder}/", "") for problem in refused.value.problems]
 
 
-def test_the_documented_file_is_read(tmp_path: Path) -> None:
+def test_the_documented_file_is_mounted_projects(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
-    (project,) = read(mount(tmp_path, docs=EXAMPLE))
+    (project,) = mounted_projects(mount(tmp_path, docs=EXAMPLE))
     file = project.file
     assert (project.slug, project.name, project.folder) == ("docs", "Docs search", tmp_path / "docs")
     assert (file.python, file.secrets, file.schedule) == ("/venvs/docs/bin/python", ["SEARCH_TOKEN"], "03:00")
@@ -56,7 +52,7 @@ def test_the_documented_file_is_read(tmp_path: Path) -> None:
 
 
 def test_every_key_is_optional(tmp_path: Path) -> None:
-    first, second = read(mount(tmp_path, a="# nothing yet\n", b="redact: []\nschedule: 03:00\nname: 007\n"))
+    first, second = mounted_projects(mount(tmp_path, a="# nothing yet\n", b="redact: []\nschedule: 03:00\nname: 007\n"))
     assert (first.name, first.file.redact, first.file.keep_days) == (
         "a",
         ("email", "phone", "card", "iban", "key"),
@@ -91,7 +87,7 @@ FAULTS = {
 def test_a_fault_is_named_with_its_line_and_field(tmp_path: Path, text: str, problem: str | None) -> None:
     folder = mount(tmp_path, docs=f"# first line\n{text}\n" if text.strip() else text)
     if problem is None:
-        assert read(folder)
+        assert mounted_projects(folder)
         return
     (fault,) = problems(folder)
     assert re.match("docs/project.yml(:[23])?: ", fault)
@@ -122,7 +118,7 @@ def test_links_and_strange_files_are_refused(tmp_path: Path) -> None:
     (folder / "Upper Case").mkdir()
     letters = "lower-case letters, digits, dots, hyphens and underscores, 60 at most"
     not_regular = "is a link, or no regular file, which is not read; put the file itself there"
-    assert problems(str(folder)) == [
+    assert problems(folder) == [
         f"Upper Case: is not the name of a contract's folder ({letters}); rename it",
         f"file-linked/project.yml: {not_regular}",
         f"folder/project.yml: {not_regular}",
@@ -134,19 +130,25 @@ def test_links_and_strange_files_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    assert problems(str(tmp_path / "none")) == [f"{tmp_path / 'none'}: cannot be read (No such file or directory)"]
+    assert problems(tmp_path / "none") == [f"{tmp_path / 'none'}: cannot be read (No such file or directory)"]
 
 
-def test_a_mounted_project_has_a_row_whose_name_follows_the_file(database: Database, tmp_path: Path) -> None:
+def test_a_mounted_project_is_served_under_the_name_in_its_file(database: Database, tmp_path: Path) -> None:
     row = {"slug": "docs", "name": "docs", "branch": "main", "secret": "s", "created_at": 1}
     database.write(lambda connection: connection.execute(projects.insert().values(row)))
-    mounted = read(mount(tmp_path / "projects", docs=EXAMPLE, other="name: Other\n"))
-    for now in (2, 3):  # it may be started again
-        database.write(partial(write_mounted, mounted=mounted, now=now))
-    columns = projects.c.slug, projects.c.name, projects.c.branch, projects.c.created_at
+    folder = mount(tmp_path / "projects", docs=EXAMPLE, other="name: Other\n")
+    for _ in range(2):  # it may be started again
+        served = Served(database, projects=folder)
+    listed = served.get("/projects")["items"]
+    assert [(each["slug"], each["name"], each["branch"]) for each in listed] == [
+        ("docs", "Docs search", "main"),
+        ("other", "Other", None),
+    ]
     with database.read() as connection:
-        rows = connection.execute(select(*columns).order_by(projects.c.slug)).all()
-        secrets = {*connection.execute(select(projects.c.secret)).scalars()}
-    assert [tuple(each) for each in rows] == [("docs", "Docs search", "main", 1), ("other", "Other", None, 2)]
-    assert "s" in secrets
-    assert min(map(len, secrets - {"s"})) == 64
+        secrets = [*connection.execute(select(projects.c.secret).order_by(projects.c.id)).scalars()]
+    assert (secrets[0], len(secrets[1])) == ("s", 64)
+
+
+def test_the_service_does_not_start_with_a_fault_in_a_mounted_project(database: Database, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"docs/project\.yml:1: timeout: "):
+        Served(database, projects=mount(tmp_path / "projects", docs="timeout: 0\n"))

@@ -158,7 +158,8 @@ def test_a_mounted_contract_comes_before_that_of_ci(database: Database, folder: 
     home = folder / "projects/docs"
     home.mkdir(parents=True)
     contract(home, config="k: 3\nminimums:\n  mrr_at_k: 0.7\n")
-    with Served(database, projects=str(folder / "projects")) as served:
+    (home / "project.yml").write_text("name: Docs\n")
+    with Served(database, projects=folder / "projects") as served:
         sent(served, runs_of(12, losses={6: IDS[:5]}), contract_blob())
         assert values(settled(served, metric="mrr_at_3")["rescored"])[-1] == pytest.approx(0.8)
         contract(home, config="k: 1\nminimums:\n  mrr_at_k: 0.7\n")  # the operator pulls

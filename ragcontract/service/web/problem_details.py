@@ -1,7 +1,7 @@
 """Answers to requests that fail, as problems of RFC 9457."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -36,11 +36,21 @@ class ProblemError(Exception):
     """A request that cannot be answered as it is."""
 
     def __init__(
-        self, status: int, detail: str = "", problems: Sequence[str] = (), *, retry_after: int | None = None
+        self,
+        status: int,
+        detail: str = "",
+        problems: Sequence[str] = (),
+        *,
+        retry_after: int | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(detail or HTTPStatus(status).phrase)
         self.status, self.detail, self.problems = status, detail, problems
-        self.retry_after = retry_after
+        self.headers = dict(headers or {})
+        if retry_after is not None:
+            self.headers["Retry-After"] = str(retry_after)
+        if status == HTTPStatus.UNAUTHORIZED:
+            self.headers["WWW-Authenticate"] = "Bearer"
 
 
 def answer(error: ProblemError) -> "Response[bytes]":
@@ -51,10 +61,9 @@ def answer(error: ProblemError) -> "Response[bytes]":
         detail=shorten(encodable(error.detail), bounds.MESSAGE),
         problems=[shorten(encodable(text), bounds.MESSAGE) for text in error.problems[: bounds.PROBLEMS]],
     )
-    headers = {} if error.retry_after is None else {"Retry-After": f"{error.retry_after}"}
-    if error.status == HTTPStatus.UNAUTHORIZED:
-        headers["WWW-Authenticate"] = "Bearer"
-    return Response(msgspec.json.encode(problem), status_code=error.status, media_type=MEDIA_TYPE, headers=headers)
+    return Response(
+        msgspec.json.encode(problem), status_code=error.status, media_type=MEDIA_TYPE, headers=error.headers
+    )
 
 
 def _of_ours(_request: "Request[Any, Any, Any]", error: ProblemError) -> "Response[bytes]":
@@ -86,7 +95,7 @@ def _invalid(_request: "Request[Any, Any, Any]", error: ValidationException) -> 
 
 
 def _of_framework(_request: "Request[Any, Any, Any]", error: HTTPException) -> "Response[bytes]":
-    return answer(ProblemError(error.status_code, error.detail))
+    return answer(ProblemError(error.status_code, error.detail, headers=error.headers))
 
 
 def _bug(_request: "Request[Any, Any, Any]", error: Exception) -> "Response[bytes]":
@@ -106,3 +115,10 @@ HANDLERS: dict[type[Exception] | int, Any] = {
     Exception: _bug,
 }
 JSON = MediaType.JSON
+
+
+def answer_to(request: "Request[Any, Any, Any]", error: Exception) -> "Response[bytes]":
+    """Return the answer to an exception that was raised outside of a route."""
+    handler = next(HANDLERS[each] for each in type(error).__mro__ if each in HANDLERS)
+    response: Response[bytes] = handler(request, error)
+    return response

@@ -1,0 +1,53 @@
+"""The audit log: who did what, when and from where. Its rows are never changed, and are deleted when they are old."""
+
+from typing import Any
+
+from msgspec import Struct
+from sqlalchemy import Connection, Row, delete, select
+
+from ragcontract.core import bounds
+from ragcontract.service.database import index_key, storable
+from ragcontract.service.tables import audit, deletions
+
+DAY = 86_400_000  # ms
+COMMAND_LINE = "command line"
+AGE = "age"
+
+
+class Author(Struct, frozen=True, kw_only=True):
+    """Who does something, and when."""
+
+    actor: str  # of a principal, or the command line
+    at: int
+    ip: str | None = None
+
+
+def record(connection: Connection, author: Author, action: str, subject: str, detail: str | None = None) -> None:
+    """Note what somebody did, in the transaction that does it.
+
+    ``action`` is a word such as ``user.add``, and ``subject`` is what it was done to. Neither they nor the detail have
+    a secret.
+    """
+    row = {
+        "at": author.at,
+        "actor": index_key(author.actor),
+        "action": action,
+        "subject": index_key(subject),
+        "detail": None if detail is None else storable(detail),
+        "ip": None if author.ip is None else index_key(author.ip),
+    }
+    connection.execute(audit.insert().values(row))
+
+
+def audit_below(connection: Connection, number: int, limit: int) -> list[Row[Any]]:
+    """Return the rows of the log whose ids are smaller, the newest first."""
+    rows = select(audit).where(audit.c.id < number).order_by(audit.c.id.desc()).limit(limit)
+    return [*connection.execute(rows)]
+
+
+def expire(connection: Connection, now: int) -> int:
+    """Delete the rows that are too old, and return how many they were."""
+    connection.execute(deletions.insert().values(reason=AGE))
+    deleted = connection.execute(delete(audit).where(audit.c.at < now - bounds.AUDIT_DAYS * DAY)).rowcount
+    connection.execute(deletions.delete().where(deletions.c.reason == AGE))
+    return deleted

@@ -1,0 +1,96 @@
+"""What an operator does with the database: migrate it, copy it, and have it checked."""
+
+import hashlib
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from sqlalchemy import Connection, func, select
+from sqlalchemy.exc import DatabaseError
+
+from ragcontract.core.errors import InputError
+from ragcontract.files.writing import PART
+from ragcontract.history.entry import OtherVersionError, decode, entry_path
+from ragcontract.service.database import Database
+from ragcontract.service.migrate import check_revision, migrate, newest, opened
+from ragcontract.service.tables import blobs, deletions, projects, runs
+
+AT_ONCE = 100  # rows
+
+
+def migrated(name: str) -> str:
+    """Migrate a database, which is created if it is an SQLite file that is missing; return its revision."""
+    with opened(name, create=True) as database:
+        migrate(database)
+        return newest()
+
+
+def back_up(name: str, path: Path) -> None:
+    """Copy an SQLite database into a new file, also while it is served."""
+    with opened(name) as database:
+        if database.file is None:
+            advice = f"for Postgres, use `pg_dump --format=custom --file={path}`"
+            raise InputError([f"service backup: copies an SQLite database; {advice}"])
+        database.copy_to(path)
+
+
+def problems_of(name: str) -> list[str]:
+    """Return what is wrong with a database."""
+    with opened(name) as database:
+        try:
+            check_revision(database)
+        except InputError as error:
+            return error.problems
+        problems: list[str] = []
+        try:
+            problems += _problems(database)
+        except DatabaseError as error:  # a page that cannot be read
+            problems.append(str(error.orig))
+        return problems
+
+
+def _problems(database: Database) -> Iterator[str]:
+    with database.read() as connection:
+        if database.is_sqlite:
+            for (text,) in connection.exec_driver_sql("PRAGMA integrity_check"):
+                if text != "ok":
+                    yield f"integrity: {text}"
+            for table, row, parent, _ in connection.exec_driver_sql("PRAGMA foreign_key_check"):
+                yield f"{table}: row {row} refers to a row of {parent} that is gone"
+        if connection.execute(select(func.count()).select_from(deletions)).scalar_one():
+            yield "deletions: has rows, so what was recorded is not protected; delete them"
+        yield from _wrong_blobs(connection)
+        yield from _wrong_entries(connection)
+
+
+def _wrong_blobs(connection: Connection) -> Iterator[str]:
+    stored = select(blobs.c.sha256, blobs.c.bytes, blobs.c.body).order_by(blobs.c.sha256)
+    for sha256, size, body in connection.execution_options(yield_per=1).execute(stored):
+        digest, length, unpacking = hashlib.sha256(), 0, zlib.decompressobj()
+        try:
+            part = unpacking.decompress(body, PART)
+            while part:
+                digest.update(part)
+                length += len(part)
+                part = unpacking.decompress(unpacking.unconsumed_tail, PART)
+        except zlib.error as error:
+            yield f"blobs: {sha256} cannot be unpacked ({error})"
+            continue
+        if not unpacking.eof or digest.hexdigest() != sha256:
+            yield f"blobs: {sha256} has another content than its digest says"
+        elif length != size:
+            yield f"blobs: {sha256} has {length} bytes, not {size}"
+
+
+def _wrong_entries(connection: Connection) -> Iterator[str]:
+    stored = (
+        select(runs.c.id, runs.c.key, runs.c.entry, projects.c.slug)
+        .join(projects, projects.c.id == runs.c.project_id)
+        .where(runs.c.entry.is_not(None))
+        .order_by(runs.c.id)
+    )
+    for number, key, entry, slug in connection.execution_options(yield_per=AT_ONCE).execute(stored):
+        try:
+            decode(entry.encode(), entry_path(slug, key))
+        except (InputError, OtherVersionError, ValueError) as error:
+            yield f"runs: {number}: {error}"

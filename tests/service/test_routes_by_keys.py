@@ -1,0 +1,130 @@
+"""Who may use which route. A route of the service without a row here fails the first test."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+from litestar import Litestar
+from litestar.routes import HTTPRoute
+from msgspec import Struct
+
+from ragcontract.core import bounds
+from ragcontract.service.database import Database
+from ragcontract.service.web.description import described
+from tests.service.askers import FROM_OWN_PAGE, Asker, ask, askers, client_of
+
+NOBODY: frozenset[str] = frozenset()
+ADMIN = frozenset({"admin"})
+READ = frozenset({"viewer", "editor", "admin", "read"})
+EVERYBODY_SIGNED_IN = READ | {"ingest", "record", "run"}
+EVERYBODY: None = None
+JSON_BODY: Mapping[str, Any] = {"json": {}}
+
+
+class Row(Struct, frozen=True, kw_only=True):
+    """A route, an example of its path, and which roles and scopes it needs."""
+
+    may: frozenset[str] | None
+    path: str
+    body: Mapping[str, Any] = {}
+    is_page: bool = False  # which sends those who are not logged in to the login page
+    project: str | None = None  # which the example is of
+    lets: str = "let through"  # 404 where the example is of something that does not exist
+
+
+ROWS = {
+    "GET /api/v1/users": Row(may=ADMIN, path="/api/v1/users"),
+    "POST /api/v1/users": Row(may=ADMIN, path="/api/v1/users", body=JSON_BODY),
+    "PATCH /api/v1/users/{name:str}": Row(may=ADMIN, path="/api/v1/users/viewer", body=JSON_BODY),
+    "POST /api/v1/users/{name:str}/link": Row(may=ADMIN, path="/api/v1/users/viewer/link"),
+    "GET /api/v1/tokens": Row(may=ADMIN, path="/api/v1/tokens"),
+    "POST /api/v1/tokens": Row(may=ADMIN, path="/api/v1/tokens", body=JSON_BODY),
+    "DELETE /api/v1/tokens/{prefix:str}": Row(may=ADMIN, path="/api/v1/tokens/unknown0", lets="404"),
+    "GET /api/v1/audit": Row(may=ADMIN, path="/api/v1/audit"),
+    "GET /api/v1/openapi.json": Row(may=EVERYBODY_SIGNED_IN, path="/api/v1/openapi.json"),
+    "GET /healthz": Row(may=EVERYBODY, path="/healthz"),
+    "GET /readyz": Row(may=EVERYBODY, path="/readyz"),
+    "GET /login": Row(may=EVERYBODY, path="/login"),
+    "POST /login": Row(may=EVERYBODY, path="/login", body={"data": {"next": ["/", "/"]}}),
+    "POST /logout": Row(may=EVERYBODY_SIGNED_IN, path="/logout", is_page=True),
+    "GET /": Row(may=EVERYBODY_SIGNED_IN, path="/", is_page=True),
+    "GET /static/{file_path:path}": Row(may=EVERYBODY, path="/static/service.css"),
+    "HEAD /static/{file_path:path}": Row(may=EVERYBODY, path="/static/service.css"),
+    "GET /api/v1/openapi": Row(may=NOBODY, path="/api/v1/openapi"),
+    "GET /api/v1/openapi/openapi.json": Row(may=NOBODY, path="/api/v1/openapi/openapi.json"),
+    "GET /api/v1/openapi/{path:str}": Row(may=NOBODY, path="/api/v1/openapi/x"),
+}
+
+
+def routes_of(app: Litestar) -> Iterator[str]:
+    for route in app.routes:
+        assert isinstance(route, HTTPRoute), route
+        for method in route.methods - {"OPTIONS"}:
+            yield f"{method} {route.path}"
+
+
+def expected(row: Row, asker: Asker) -> str:
+    """Return the class of the answer: its status, or `let through`."""
+    if not asker.is_valid_key:
+        return "401"
+    if row.may == NOBODY:
+        return "404"
+    if row.may is EVERYBODY:
+        return "let through"
+    if asker.may is None:
+        return "303" if row.is_page else "401"
+    if asker.may not in row.may:
+        return "403"
+    return "404" if row.project and asker.project not in {None, row.project} else row.lets
+
+
+def test_each_route_has_a_row(database: Database) -> None:
+    with client_of(database) as client:
+        assert sorted(routes_of(client.app)) == sorted(ROWS)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_route_lets_through_whom_its_row_names(
+    name: str, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounds, "FAILED_LOGINS", 1_000)
+    row = ROWS[name]
+    everybody = database.write(askers)
+    with client_of(database) as client:
+        schema = described(client.app.openapi_schema.to_schema())
+        answers = {}
+        for who, asker in everybody.items():
+            answer = ask(client, name.partition(" ")[0], row.path, {**FROM_OWN_PAGE, **asker.headers}, **row.body)
+            assert answer.status_code < 500
+            to_login = answer.headers.get("location", "").startswith("/login") and asker.may is None
+            refused = answer.status_code in {401, 403, 404} or to_login
+            answers[who] = str(answer.status_code) if refused else "let through"
+            if refused and not to_login:
+                assert answer.headers["content-type"] == "application/problem+json"
+            assert "cache-control" in answer.headers
+            assert "content-security-policy" in answer.headers
+            method, _, path = name.partition(" ")
+            if operation := schema["paths"].get(path.replace(":str", ""), {}).get(method.lower()):
+                assert str(answer.status_code) in operation["responses"]
+    assert answers == {who: expected(row, asker) for who, asker in everybody.items()}
+
+
+def test_the_description_has_every_route_of_the_api_with_its_problems(database: Database) -> None:
+    with client_of(database) as client:
+        reader = database.write(askers)["read, all"]
+        schema = ask(client, "GET", "/api/v1/openapi.json", reader.headers).json()
+    described_routes = {
+        f"{method.upper()} {path}" for path, operations in schema["paths"].items() for method in operations
+    }
+    of_api = {
+        name.replace(":str", "").replace(":int", "")
+        for name, row in ROWS.items()
+        if row.path.startswith(("/api/v1/", "/healthz", "/readyz")) and row.may != NOBODY
+    }
+    assert described_routes == of_api - {"GET /api/v1/openapi.json"}
+    assert schema["openapi"].startswith("3.1")
+    for operations in schema["paths"].values():
+        for operation in operations.values():
+            assert operation["responses"].keys() >= {"400", "401", "403", "404", "413", "415", "422", "429", "503"}
+            refused = operation["responses"]["403"]["content"]["application/problem+json"]["schema"]["$ref"]
+            assert refused.rpartition("/")[2] in schema["components"]["schemas"]
