@@ -19,7 +19,7 @@ from ragcontract.service.access import OPEN
 from ragcontract.service.database import Database
 from ragcontract.service.mounted import mounted_projects, write_mounted
 from ragcontract.service.trends import Trends
-from ragcontract.service.web import administration, description, entries, health, login, metrics, projects, runs
+from ragcontract.service.web import administration, description, entries, health, login, over_time, projects, runs
 from ragcontract.service.web.authentication import LoginNeededError, author_of, guard, now_ms, principal_of
 from ragcontract.service.web.front import Front
 from ragcontract.service.web.limits import CheckedRequest
@@ -30,7 +30,7 @@ ROUTES: Sequence[ControllerRouterHandler] = (
     *projects.ROUTES,
     *entries.ROUTES,
     *runs.ROUTES,
-    *metrics.ROUTES,
+    *over_time.ROUTES,
     *administration.ROUTES,
     *description.ROUTES,
 )

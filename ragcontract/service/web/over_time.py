@@ -1,14 +1,14 @@
-"""The routes that compare runs: a metric over time, and what changed between two runs."""
+"""The routes on how runs changed: a metric over time, and what is different between two runs."""
 
 import re
 from datetime import UTC, datetime
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 from litestar import get
 from litestar.params import QueryParameter
 from msgspec import Meta, Struct
-from sqlalchemy import RowMapping
+from sqlalchemy import Connection, RowMapping
 
 from ragcontract.core import bounds
 from ragcontract.core.metric import Direction, Scale
@@ -130,23 +130,14 @@ def metric_series(
         stored = stored_trend(connection, project)
         is_current = trends.is_current(connection, project, stored)
         trend = stored.trend if stored else None
-        metrics, tags = newest_names(connection, project)
-        metrics = [*dict.fromkeys([*(trend.metrics if trend else ()), *metrics])]
-        metric = metric or next(iter(metrics), None)
-        if metric is None:
-            raise ProblemError(404, "the project has no run with a metric yet")
-        if is_current and metric not in metrics and not is_recorded(connection, project, metric):
-            raise ProblemError(404, _unknown("metric", metric, metrics))
-        if tag and not is_recorded(connection, project, metric, tag):
-            raise ProblemError(404, _unknown("tag", tag, tags))
+        names = _named(connection, project, metric, tag, trend, is_current=is_current)
         branch = project_branch(connection, project)
-        rows = recorded_points(connection, project, metric, tag or ALL, since)
+        rows = recorded_points(connection, project, names.metric, tag or ALL, since)
     if not is_current:
         trends.note(project)
-    of_metric = trend.metrics.get(metric) if trend and not tag else None
-    why = _why_not(trend, of_metric, tag, is_current=is_current)
+    of_metric = trend.metrics.get(names.metric) if trend and not tag else None
     return MetricSeries(
-        metric=metric,
+        metric=names.metric,
         tag=tag or None,
         branch=branch,
         label=of_metric.label if of_metric else None,
@@ -158,14 +149,41 @@ def metric_series(
         ],
         rescored=_rescored(trend, of_metric, since) if trend and of_metric and not trend.why_recorded else None,
         state="none" if tag or (of_metric is None and is_current) else "current" if is_current else "computing",
-        why=why,
+        why=_why_not(trend, of_metric, tag, is_current=is_current),
         level=of_metric.level if of_metric else None,
         sigma=of_metric.sigma if of_metric else None,
         changes=_changes(of_metric, since) if of_metric else [],
         notes=[*trend.notes] if trend else [],
-        metrics=metrics,
-        tags=tags,
+        metrics=names.metrics,
+        tags=names.tags,
     )
+
+
+class _Names(NamedTuple):
+    """The metric that is answered, and what else can be asked for."""
+
+    metric: str
+    metrics: list[str]
+    tags: list[str]
+
+
+def _named(
+    connection: Connection, project: int, metric: str | None, tag: str | None, trend: Trend | None, *, is_current: bool
+) -> _Names:
+    """Return the metric that was asked for; answers 404 if no run has it, or none has the tag.
+
+    While a trend is computed, it is not known yet which metrics it will have.
+    """
+    newest, tags = newest_names(connection, project)
+    metrics = [*dict.fromkeys([*(trend.metrics if trend else ()), *newest])]
+    metric = metric or next(iter(metrics), None)
+    if metric is None:
+        raise ProblemError(404, "the project has no run with a metric yet")
+    if is_current and metric not in metrics and not is_recorded(connection, project, metric):
+        raise ProblemError(404, _unknown("metric", metric, metrics))
+    if tag and not is_recorded(connection, project, metric, tag):
+        raise ProblemError(404, _unknown("tag", tag, tags))
+    return _Names(metric, metrics, tags)
 
 
 def _unknown(what: str, name: str, known: list[str]) -> str:
