@@ -359,7 +359,6 @@ SERVICE_GOLDEN_FILES = 100  # files; those of such a contract; runs stay as reco
 SERVICE_TREND_RUNS = 2_000  # runs; those of a branch that the service scores again; older ones stay as recorded
 SERVICE_TREND_QUERIES = 500_000  # queries; those of all runs that the service scores again; older ones stay as recorded
 SERVICE_TREND_BYTES = 256 << 20  # bytes; the result sets of these runs; older ones stay as recorded
-SERVICE_TREND_PAUSE = 10  # s; without a database, until a trend is computed; tried again
 SERVICE_DIFF_QUERIES = 500  # queries; those lost, and those won, in a diff of the service; the others are counted
 SERVICE_PASSES = 100  # runs; those that are searched for the last pass; older ones are not
 PAGE_ITEMS = 100  # items; one page of a list of the service; 422

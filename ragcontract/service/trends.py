@@ -131,7 +131,7 @@ class _Newest(ContractEntries):
     def of_branch(self, branch: str | None) -> Iterator[Entry]:
         number = min(bounds.SERVICE_TREND_RUNS, bounds.SERVICE_TREND_QUERIES // self.queries)
         newest = islice(super().of_branch(branch), max(number, LEAST_RUNS))
-        return takewhile(lambda _: self.store.bytes_read < bounds.SERVICE_TREND_BYTES, newest)
+        return takewhile(lambda _: self.store.bytes_read <= bounds.SERVICE_TREND_BYTES, newest)
 
 
 def compute(database: Database, project_id: int, folder: Path | None) -> bool:
@@ -282,6 +282,6 @@ class Trends:
             if project_id is not None:
                 self.note(project_id)
             with self._changed:
-                self._changed.wait_for(lambda: self._ended, bounds.SERVICE_TREND_PAUSE)
+                self._changed.wait_for(lambda: self._ended, bounds.SERVICE_DATABASE_WAIT)
         except Exception:
             log.exception("the trend of project %s could not be computed", project_id)

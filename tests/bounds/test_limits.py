@@ -23,6 +23,7 @@ from tests.bounds import (
     said,
     scores,
     service,
+    service_projects,
     to_github,
     traces,
 )
@@ -45,6 +46,7 @@ CASES: Cases = {
     **said.CASES,
     **scores.CASES,
     **service.CASES,
+    **service_projects.CASES,
     **to_github.CASES,
     **traces.CASES,
 }
