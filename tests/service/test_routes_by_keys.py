@@ -41,6 +41,8 @@ ROWS = {
     "POST /api/v1/tokens": Row(may=ADMIN, path="/api/v1/tokens", body=JSON_BODY),
     "DELETE /api/v1/tokens/{prefix:str}": Row(may=ADMIN, path="/api/v1/tokens/unknown0", lets="404"),
     "GET /api/v1/audit": Row(may=ADMIN, path="/api/v1/audit"),
+    "GET /api/v1/projects/{slug:str}/metrics": Row(may=READ, path="/api/v1/projects/unknown/metrics", lets="404"),
+    "GET /api/v1/runs/{number:int}/diff": Row(may=READ, path="/api/v1/runs/999/diff", lets="404"),
     "GET /api/v1/openapi.json": Row(may=EVERYBODY_SIGNED_IN, path="/api/v1/openapi.json"),
     "GET /healthz": Row(may=EVERYBODY, path="/healthz"),
     "GET /readyz": Row(may=EVERYBODY, path="/readyz"),
