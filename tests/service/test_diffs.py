@@ -108,8 +108,8 @@ def test_a_lost_query_is_named_with_its_ranks_and_its_rule(served: Served, check
 
 
 def test_what_was_broken_and_holds_now_is_won(served: Served, checks: Checks) -> None:
-    broken, _ = checks.record(*rows(q2="y.md"))
-    fixed, _ = checks.record(*rows())
+    broken, _ = checks.record(*rows(q1="y.md", q2="y.md"))
+    fixed, _ = checks.record(*rows(q1="y.md"))
     answer = served.get(f"/runs/{fixed}/diff", against=str(broken))
     assert [(each["id"], each["before"], each["now"]) for each in answer["won"]] == [
         ("q2", {"b.md": None}, {"b.md": 2})
