@@ -19,7 +19,7 @@ from ragcontract.service.blobs import Kind, Sent, put_blob, result_sets_after, v
 from ragcontract.service.database import Page
 from ragcontract.service.record_entry import Recorded, record, recording_of, report_of, with_rules
 from ragcontract.service.recorded import DatabaseStore
-from ragcontract.service.web.authentication import Asker, Db, now_ms
+from ragcontract.service.web.authentication import Asker, Background, Db, now_ms
 from ragcontract.service.web.problem_details import ProblemError
 from ragcontract.service.web.projects import NO_PROJECT, Cursor, Slug, require_project
 
@@ -126,6 +126,7 @@ def add_entry(
     request: Request[Principal, Any, Any],
     principal: Asker,
     database: Db,
+    trends: Background,
     slug: Slug,
     body: RawBody,
     report: Digest = None,
@@ -162,6 +163,7 @@ def add_entry(
         return record(connection, recording, principal, now_ms())
 
     recorded = database.write(job)
+    trends.note(recorded.project_id)
     status = 201 if recorded.added == "added" else 200
     return Response(Added(id=recorded.run_id, key=recording.entry.id), status_code=status)
 
