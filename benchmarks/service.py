@@ -141,7 +141,7 @@ def served(db: str) -> Iterator[str]:
     command = [*RAG_CONTRACT, "serve", "--db", db, "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         try:
-            yield next(line.split()[-1].rstrip("/") for line in process.stdout or () if "serves" in line)
+            yield next(line.split()[-1].rstrip("/") for line in process.stdout or () if "answers at" in line)
         finally:
             process.terminate()
 

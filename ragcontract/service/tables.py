@@ -84,7 +84,7 @@ runs = Table(
     metadata,
     _id(),
     _project(),
-    _text("key"),  # the id of the entry
+    Column("key", Text().with_variant(Text(collation="C"), "postgresql"), nullable=False),  # the id of the entry
     Column("origin", Text, CheckConstraint("origin IN ('ci', 'service')"), nullable=False),
     Column(
         "state",

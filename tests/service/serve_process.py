@@ -13,7 +13,7 @@ import httpx
 from tests.forking import plain_environ
 from tests.process import COMMAND
 
-SERVES = "rag-contract serves "
+SERVES = "The team service answers at "
 
 
 class Served:

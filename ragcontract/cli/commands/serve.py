@@ -49,7 +49,7 @@ def command(
     serve = of_service(SERVE)
 
     def when_ready(url: str, link: str | None) -> None:
-        say(f"rag-contract serves {url}\n")
+        say(f"The team service answers at {url}\n")
         if link:
             say(f"Log in as admin within {bounds.LINK_SECONDS // 60} minutes: {url}/login?link={link}\n")
 

@@ -10,8 +10,14 @@ from ragcontract.service.frozen import refusing
 revision, down_revision = "0001", None
 
 TYPES = {
-    "sqlite": {"serial": "INTEGER", "number": "INTEGER", "double": "DOUBLE", "bytes": "BLOB"},
-    "postgresql": {"serial": "BIGSERIAL", "number": "BIGINT", "double": "DOUBLE PRECISION", "bytes": "BYTEA"},
+    "sqlite": {"serial": "INTEGER", "number": "INTEGER", "double": "DOUBLE", "bytes": "BLOB", "by_bytes": ""},
+    "postgresql": {
+        "serial": "BIGSERIAL",
+        "number": "BIGINT",
+        "double": "DOUBLE PRECISION",
+        "bytes": "BYTEA",
+        "by_bytes": ' COLLATE "C"',
+    },
 }
 TABLES = """
 CREATE TABLE projects (
@@ -40,7 +46,7 @@ CREATE TABLE uploads (
 CREATE TABLE runs (
     id {serial} NOT NULL PRIMARY KEY,
     project_id {number} NOT NULL,
-    key TEXT NOT NULL,
+    key TEXT{by_bytes} NOT NULL,
     origin TEXT NOT NULL CHECK (origin IN ('ci', 'service')),
     state TEXT NOT NULL CHECK (state IN ('queued', 'running', 'completed', 'blocked', 'failed', 'cancelled')),
     attempt INTEGER DEFAULT 0 NOT NULL,
