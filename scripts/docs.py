@@ -22,7 +22,7 @@ from ragcontract.cli.main import COMMANDS, cli
 from ragcontract.files.schema import describe
 from ragcontract.record.returned.response_forms import FORMS
 from ragcontract.schemas import schema_of
-from scripts import answers_page
+from scripts import answers_page, service_api
 from scripts.components import components
 from scripts.limits import Limit, groups
 from tests.judge.injections import table as injections
@@ -282,6 +282,7 @@ PAGES: dict[str, Render] = {
     "docs/guides/recipes.md": parts({name: _file(name) for name in RECIPES}),
     "docs/reference/action.md": parts({"action inputs": _inputs, "action outputs": _outputs}),
     "docs/reference/limits.md": parts({"limits": _limits}),
+    "docs/reference/service.md": parts({"routes": service_api.table}),
     "docs/reference/recording.md": parts({"returned": _returned}),
     "docs/background/judge.md": parts({"injections": injections}),
     "docs/background/security.md": parts({"components": _components}),

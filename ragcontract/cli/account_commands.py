@@ -11,9 +11,9 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode
 from ragcontract.core.lines import Line
 
-ADDED_USER: Line[Callable[[str, str, str], str]] = Line(home="ragcontract.service.account_commands:added_user")
-NEW_LINK: Line[Callable[[str, str], str]] = Line(home="ragcontract.service.account_commands:new_link")
-ADDED_KEY: Line[Callable[..., Any]] = Line(home="ragcontract.service.account_commands:added_key")
+ADDED_USER: Line[Callable[[str, str, str], str]] = Line(home="ragcontract.service.first_accounts:added_user")
+NEW_LINK: Line[Callable[[str, str], str]] = Line(home="ragcontract.service.first_accounts:new_link")
+ADDED_KEY: Line[Callable[..., Any]] = Line(home="ragcontract.service.first_accounts:added_key")
 ROLES = ("viewer", "editor", "admin")
 SCOPES = ("read", "ingest", "record", "run")
 url_option = click.option(

@@ -15,8 +15,8 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.service.accounts import has_users
 from ragcontract.service.database import Database
+from ragcontract.service.logging_in import first_admin
 from ragcontract.service.migrate import check_revision, held, prepared
-from ragcontract.service.sessions import first_admin
 from ragcontract.service.web.app import Settings, application
 from ragcontract.service.web.authentication import now_ms
 from ragcontract.service.web.request_log import JsonLines, RequestLog

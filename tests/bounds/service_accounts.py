@@ -12,9 +12,9 @@ from ragcontract.core.errors import InputError
 from ragcontract.service.accounts import add_machine_key, add_user, note_key_use
 from ragcontract.service.audit import DAY, expire, record
 from ragcontract.service.database import Database, database_url
-from ragcontract.service.sessions import create_link
+from ragcontract.service.logging_in import create_link
 from ragcontract.service.tables import audit, metadata, sessions, tokens
-from ragcontract.service.web import limits
+from ragcontract.service.web import request_limits as limits
 from ragcontract.service.web.authentication import now_ms
 from ragcontract.service.web.problem_details import ProblemError
 from tests.bounds.lab import Case, Cases, Lab, all_of

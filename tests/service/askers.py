@@ -21,7 +21,7 @@ from ragcontract.service.accounts import (
 )
 from ragcontract.service.audit import DAY, Author
 from ragcontract.service.database import Database
-from ragcontract.service.sessions import create_link, log_in_with_key
+from ragcontract.service.logging_in import create_link, log_in_with_key
 from ragcontract.service.tables import projects
 from ragcontract.service.web.app import Settings, application
 from ragcontract.service.web.authentication import SECURE_COOKIE, now_ms

@@ -12,7 +12,7 @@ from sqlalchemy import select
 from ragcontract.core import bounds
 from ragcontract.service.accounts import add_machine_key, update_user
 from ragcontract.service.database import Database
-from ragcontract.service.sessions import create_link, first_admin, log_in_with_link
+from ragcontract.service.logging_in import create_link, first_admin, log_in_with_link
 from ragcontract.service.tables import audit, sessions, tokens
 from ragcontract.service.web.app import Settings
 from ragcontract.service.web.authentication import now_ms

@@ -1,13 +1,12 @@
 """Logging in with a real browser, without JavaScript of ours; and what another site can make the browser do."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import pytest
-from sqlalchemy import URL, select
+from sqlalchemy import select
 
-from ragcontract.service.database import Database, database_url
-from ragcontract.service.sessions import first_admin
+from ragcontract.service.database import Database
+from ragcontract.service.logging_in import first_admin
 from ragcontract.service.tables import audit, sessions, tokens
 from ragcontract.service.web.authentication import now_ms
 from tests.browser import Browser
@@ -16,9 +15,9 @@ from tests.service.other_site import page_of_another_site, served
 
 
 @pytest.fixture
-def empty(tmp_path: Path) -> URL:
-    """An empty database of one kind: the browser does not see which."""
-    return database_url(str(tmp_path / "service.db"))
+def kind() -> str:
+    """One kind of database: the browser does not see which."""
+    return "sqlite"
 
 
 @pytest.fixture

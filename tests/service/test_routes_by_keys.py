@@ -1,23 +1,32 @@
 """Who may use which route. A route of the service without a row here fails the first test."""
 
+import hashlib
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
 from litestar import Litestar
 from litestar.routes import HTTPRoute
+from litestar.testing import TestClient
 from msgspec import Struct
 
 from ragcontract.core import bounds
+from ragcontract.history.entry import NewEntry
 from ragcontract.service.database import Database
 from ragcontract.service.web.description import described
 from tests.service.askers import FROM_OWN_PAGE, Asker, ask, askers, client_of
+from tests.service.checked import checked_run
 
+__all__ = ["checked_run"]
 NOBODY: frozenset[str] = frozenset()
 ADMIN = frozenset({"admin"})
+RECORD = frozenset({"record"})
 READ = frozenset({"viewer", "editor", "admin", "read"})
 EVERYBODY_SIGNED_IN = READ | {"ingest", "record", "run"}
 EVERYBODY: None = None
+CONTENT = b"{}"
+DIGEST = hashlib.sha256(CONTENT).hexdigest()
 JSON_BODY: Mapping[str, Any] = {"json": {}}
 
 
@@ -41,15 +50,47 @@ ROWS = {
     "POST /api/v1/tokens": Row(may=ADMIN, path="/api/v1/tokens", body=JSON_BODY),
     "DELETE /api/v1/tokens/{prefix:str}": Row(may=ADMIN, path="/api/v1/tokens/unknown0", lets="404"),
     "GET /api/v1/audit": Row(may=ADMIN, path="/api/v1/audit"),
+    "GET /api/v1/projects/{slug:str}/metrics": Row(may=READ, path="/api/v1/projects/unknown/metrics", lets="404"),
+    "GET /api/v1/runs/{number:int}/diff": Row(may=READ, path="/api/v1/runs/999/diff", lets="404"),
     "GET /api/v1/openapi.json": Row(may=EVERYBODY_SIGNED_IN, path="/api/v1/openapi.json"),
+    "GET /api/v1/projects": Row(may=READ, path="/api/v1/projects"),
+    "GET /api/v1/projects/{slug:str}": Row(may=READ, path="/api/v1/projects/docs", project="docs"),
+    "GET /api/v1/projects/{slug:str}/runs": Row(may=READ, path="/api/v1/projects/docs/runs", project="docs"),
+    "GET /api/v1/projects/{slug:str}/gate": Row(
+        may=READ, path="/api/v1/projects/docs/gate?commit=3f9c1a2b4d5e", project="docs"
+    ),
+    "GET /api/v1/projects/{slug:str}/months": Row(may=READ, path="/api/v1/projects/docs/months", project="docs"),
+    "GET /api/v1/projects/{slug:str}/entries": Row(
+        may=READ, path="/api/v1/projects/docs/entries?month=2026-11", project="docs"
+    ),
+    "GET /api/v1/projects/{slug:str}/entries/contents": Row(
+        may=READ, path="/api/v1/projects/docs/entries/contents?id={key}", project="docs"
+    ),
+    "POST /api/v1/projects/{slug:str}/entries": Row(
+        may=RECORD, path="/api/v1/projects/docs/entries", body=JSON_BODY, project="docs"
+    ),
+    "GET /api/v1/blobs": Row(may=READ, path="/api/v1/blobs"),
+    "GET /api/v1/blobs/{sha256:str}": Row(may=READ, path="/api/v1/blobs/{results}", project="docs"),
+    "PUT /api/v1/blobs/{sha256:str}": Row(
+        may=RECORD, path=f"/api/v1/blobs/{DIGEST}?kind=results", body={"content": CONTENT}
+    ),
+    "GET /api/v1/runs/{number:int}": Row(may=READ, path="/api/v1/runs/{number}", project="docs"),
+    "GET /api/v1/runs/{number:int}/report.json": Row(
+        may=READ, path="/api/v1/runs/{number}/report.json", project="docs"
+    ),
+    "GET /api/v1/runs/{number:int}/report.html": Row(
+        may=READ, path="/api/v1/runs/{number}/report.html", project="docs"
+    ),
+    "GET /api/v1/runs/{number:int}/baseline.json": Row(
+        may=READ, path="/api/v1/runs/{number}/baseline.json", project="docs"
+    ),
     "GET /healthz": Row(may=EVERYBODY, path="/healthz"),
     "GET /readyz": Row(may=EVERYBODY, path="/readyz"),
     "GET /login": Row(may=EVERYBODY, path="/login"),
     "POST /login": Row(may=EVERYBODY, path="/login", body={"data": {"next": ["/", "/"]}}),
     "POST /logout": Row(may=EVERYBODY_SIGNED_IN, path="/logout", is_page=True),
     "GET /": Row(may=EVERYBODY_SIGNED_IN, path="/", is_page=True),
-    "GET /static/{file_path:path}": Row(may=EVERYBODY, path="/static/service.css"),
-    "HEAD /static/{file_path:path}": Row(may=EVERYBODY, path="/static/service.css"),
+    "GET /static/{name:str}": Row(may=EVERYBODY, path="/static/service.css"),
     "GET /api/v1/openapi": Row(may=NOBODY, path="/api/v1/openapi"),
     "GET /api/v1/openapi/openapi.json": Row(may=NOBODY, path="/api/v1/openapi/openapi.json"),
     "GET /api/v1/openapi/{path:str}": Row(may=NOBODY, path="/api/v1/openapi/x"),
@@ -61,6 +102,24 @@ def routes_of(app: Litestar) -> Iterator[str]:
         assert isinstance(route, HTTPRoute), route
         for method in route.methods - {"OPTIONS"}:
             yield f"{method} {route.path}"
+
+
+def _plain(template: str) -> str:
+    """Return the template of a path as OpenAPI writes it."""
+    return re.sub(":[a-z]+}", "}", template)
+
+
+def recorded(client: TestClient[Any], asker: Asker, new: NewEntry, report: bytes) -> dict[str, Any]:
+    """Send a run with its report, and return what paths have of it."""
+    sent = {}
+    for kind, blob in (("results", new.results or b""), ("report", report)):
+        sent[kind] = hashlib.sha256(blob).hexdigest()
+        path = f"/api/v1/blobs/{sent[kind]}?kind={kind}"
+        assert ask(client, "PUT", path, asker.headers, content=blob).status_code == 201
+    path = f"/api/v1/projects/docs/entries?report={sent['report']}"
+    answer = ask(client, "POST", path, {**asker.headers, "Content-Type": "application/json"}, content=new.content)
+    assert answer.status_code == 201
+    return {**sent, "number": answer.json()["id"], "key": new.entry.id}
 
 
 def expected(row: Row, asker: Asker) -> str:
@@ -85,16 +144,18 @@ def test_each_route_has_a_row(database: Database) -> None:
 
 @pytest.mark.parametrize("name", ROWS)
 def test_a_route_lets_through_whom_its_row_names(
-    name: str, database: Database, monkeypatch: pytest.MonkeyPatch
+    name: str, database: Database, checked_run: tuple[NewEntry, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bounds, "FAILED_LOGINS", 1_000)
     row = ROWS[name]
     everybody = database.write(askers)
+    method, _, template = name.partition(" ")
     with client_of(database) as client:
+        path = row.path.format(**recorded(client, everybody["record, docs"], *checked_run))
         schema = described(client.app.openapi_schema.to_schema())
         answers = {}
         for who, asker in everybody.items():
-            answer = ask(client, name.partition(" ")[0], row.path, {**FROM_OWN_PAGE, **asker.headers}, **row.body)
+            answer = ask(client, method, path, {**FROM_OWN_PAGE, **asker.headers}, **row.body)
             assert answer.status_code < 500
             to_login = answer.headers.get("location", "").startswith("/login") and asker.may is None
             refused = answer.status_code in {401, 403, 404} or to_login
@@ -103,8 +164,7 @@ def test_a_route_lets_through_whom_its_row_names(
                 assert answer.headers["content-type"] == "application/problem+json"
             assert "cache-control" in answer.headers
             assert "content-security-policy" in answer.headers
-            method, _, path = name.partition(" ")
-            if operation := schema["paths"].get(path.replace(":str", ""), {}).get(method.lower()):
+            if operation := schema["paths"].get(_plain(template), {}).get(method.lower()):
                 assert str(answer.status_code) in operation["responses"]
     assert answers == {who: expected(row, asker) for who, asker in everybody.items()}
 
@@ -117,7 +177,7 @@ def test_the_description_has_every_route_of_the_api_with_its_problems(database: 
         f"{method.upper()} {path}" for path, operations in schema["paths"].items() for method in operations
     }
     of_api = {
-        name.replace(":str", "").replace(":int", "")
+        _plain(name)
         for name, row in ROWS.items()
         if row.path.startswith(("/api/v1/", "/healthz", "/readyz")) and row.may != NOBODY
     }

@@ -11,17 +11,16 @@ import pytest
 
 from ragcontract.core import bounds
 from ragcontract.history.choose_baseline import document_of
-from ragcontract.history.entry import NewEntry, decode
+from ragcontract.history.entry import NewEntry
 from ragcontract.history.folder import Folder
 from ragcontract.service.database import Database
-from tests.builders import golden, run, write_jsonl
 from tests.history.entries import FIRST, RUN, new_entry, results_of
 from tests.history.entries import runs as runs_of
-from tests.history.repository import without_ci
 from tests.process import rag_contract
+from tests.service.checked import HOSTILE, checked_run
 from tests.service.served import Served
 
-HOSTILE = "<script>alert(1)</script> ' \u202e \U0001f600"
+__all__ = ["checked_run"]
 EVERYTHING = "/projects", "/projects/docs", "/projects/docs/runs"
 
 
@@ -29,24 +28,6 @@ EVERYTHING = "/projects", "/projects/docs", "/projects/docs/runs"
 def served(database: Database) -> Iterator[Served]:
     with Served(database) as served:
         yield served
-
-
-@pytest.fixture
-def checked_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[NewEntry, bytes]:
-    """The entry and the report of a check that two of three queries fail."""
-    without_ci(monkeypatch)
-    monkeypatch.chdir(tmp_path)
-    names = [HOSTILE, "q1", "q2"]
-    write_jsonl(Path("golden.jsonl"), [golden(name, name, query=HOSTILE, tags=["t1"]) for name in names])
-    write_jsonl(Path("current_run.jsonl"), [run(name, "wrong" if name != "q2" else "q2") for name in names])
-    Path("ragcontract.yml").write_text("minimums:\n  recall_at_k: 0.9\n")
-    assert rag_contract("check", "--name", "docs", "--report-json-detail", "all").code == 1
-    assert rag_contract("history", "add", "--history", "history").code == 0
-    (path,) = Path("history/entries").rglob("*.json")
-    entry = decode(path.read_bytes(), path.relative_to("history").as_posix())
-    assert entry.results is not None
-    results = Folder("history").results(entry.results.sha256)
-    return NewEntry(entry=entry, content=path.read_bytes(), results=results), Path("report.json").read_bytes()
 
 
 def test_a_run_says_what_its_entry_and_its_report_say(served: Served, checked_run: tuple[NewEntry, bytes]) -> None:
@@ -203,7 +184,7 @@ NO_CURSORS = (
     "\0",
     "W10",
     "WzFd",
-    "WzEsMl0=",
+    "WzEsMl0,",
     "WyIxIiwiMiJd",
     "[1,2]",
     "WzEsOTk5OTk5OTk5OTk5OTk5OTk5OTldLA",

@@ -25,7 +25,7 @@ from ragcontract.service.accounts import (
 )
 from ragcontract.service.audit import audit_below
 from ragcontract.service.database import Database, Page
-from ragcontract.service.sessions import create_link
+from ragcontract.service.logging_in import create_link
 from ragcontract.service.tables import projects
 from ragcontract.service.web.authentication import By, Db
 from ragcontract.service.web.problem_details import ProblemError

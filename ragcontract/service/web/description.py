@@ -32,6 +32,7 @@ def config(api: str) -> OpenAPIConfig:
         version=__version__,
         path=f"{api}/openapi",
         render_plugins=[JsonRenderPlugin()],
+        use_handler_docstrings=True,
         security=[{"key": []}, {"session": []}],
         components=Components(security_schemes=schemes),
     )

@@ -13,8 +13,8 @@ from ragcontract.history.interface import ConflictError
 from ragcontract.service.accounts import add_machine_key, add_user
 from ragcontract.service.audit import COMMAND_LINE, Author, record
 from ragcontract.service.database import Job, T, storable
+from ragcontract.service.logging_in import create_link
 from ragcontract.service.migrate import prepared
-from ragcontract.service.sessions import create_link
 from ragcontract.service.tables import projects
 
 
