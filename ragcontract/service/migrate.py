@@ -50,7 +50,7 @@ def opened(name: str, *, create: bool = False) -> Iterator[Database]:
     except IntegrityError:
         raise
     except DBAPIError as error:
-        reason = str(error.orig).partition("\n")[0].replace(url.password or "\0", "***")
+        reason = str(error.orig).partition("\n")[0]
         raise InputError([f"--db {shown}: {reason}"]) from error
     finally:
         database.close()

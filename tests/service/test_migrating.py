@@ -4,7 +4,8 @@ import sqlite3
 import stat
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from sqlalchemy.exc import DBAPIError
 
 from ragcontract.core.errors import InputError
 from ragcontract.service.database import Database, database_url
-from ragcontract.service.migrate import VERSIONS, check_revision, held, migrate, newest, revision
+from ragcontract.service.migrate import LOCK, VERSIONS, check_revision, held, migrate, newest, revision
 from ragcontract.service.tables import metadata
 from tests.forking import plain_environ
 from tests.process import COMMAND, Ended, folder_of_nobody, hand_to_nobody, rag_contract, spawn_as_nobody
@@ -198,11 +199,25 @@ def end(processes: Sequence["subprocess.Popen[str]"]) -> list[Ended]:
     return [Ended(process.returncode, *output) for process, output in zip(processes, outputs, strict=True)]
 
 
+@contextmanager
+def held_up(database: Database) -> Iterator[Callable[[], bool]]:
+    """Have the turn to migrate on Postgres; yield whether all processes wait for it. On SQLite, let them run."""
+    if database.is_sqlite:
+        yield lambda: True
+        return
+    waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+    with database.engine.connect() as connection:
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({LOCK})")
+        yield lambda: bool(connection.exec_driver_sql(waiting).scalar_one() == AT_ONCE)
+
+
 def test_twenty_processes_that_migrate_at_once_leave_one_schema(empty: URL, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
-    migrating = [
-        start("service", "migrate", "--db", name_of(empty), cwd=tmp_path / "elsewhere") for _ in range(AT_ONCE)
-    ]
+    argv = ("service", "migrate", "--db", name_of(empty))
+    with open_database(empty) as database, held_up(database) as all_wait:
+        migrating = [start(*argv, cwd=tmp_path / "elsewhere") for _ in range(AT_ONCE)]
+        while not all_wait():
+            assert all(process.poll() is None for process in migrating), "one has not waited for its turn"
     ended = end(migrating)
     assert [each.code for each in ended] == [0] * AT_ONCE, ended
     assert {each.err for each in ended} == {""}
@@ -213,7 +228,7 @@ def test_twenty_processes_that_migrate_at_once_leave_one_schema(empty: URL, tmp_
             assert connection.exec_driver_sql("SELECT count(*) FROM alembic_version").scalar_one() == 1
 
 
-def test_a_newer_database_is_refused(migrated: URL) -> None:
+def test_a_newer_database_is_refused(migrated: URL, tmp_path: Path) -> None:
     with open_database(migrated) as database:
         database.write(lambda connection: connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9007'"))
         with pytest.raises(InputError, match="the database is at 9007") as raised:
@@ -224,6 +239,7 @@ def test_a_newer_database_is_refused(migrated: URL) -> None:
     assert raised.value.problems == [message]
     ended = rag_contract("service", "migrate", "--db", name_of(migrated))
     assert ended == (2, "", f"error: {message}\n")
+    assert not list(tmp_path.glob("*.9007"))  # nothing was copied
 
 
 def test_a_database_without_tables_is_not_served(empty: URL) -> None:

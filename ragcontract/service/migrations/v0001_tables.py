@@ -235,13 +235,12 @@ CREATE TABLE deletions (
 """
 KEPT = "NOT EXISTS (SELECT 1 FROM deletions)"  # nothing is deleted because of its age
 IN_A_PROJECT = "EXISTS (SELECT 1 FROM projects WHERE id = OLD.project_id)"  # which is not being deleted
-OF_A_RUN = "EXISTS (SELECT 1 FROM runs WHERE id = OLD.run_id)"  # which is not being deleted
 NAMED = "EXISTS (SELECT 1 FROM runs WHERE report = OLD.sha256 OR results = OLD.sha256 OR golden = OLD.sha256)"
 FIXED = ("id", "project_id", "key", "entry", "verdict", "report", "results", "golden")
 CHANGED = " OR ".join(f"OLD.{name} IS NOT NULL AND (NEW.{name} IS NULL OR NEW.{name} <> OLD.{name})" for name in FIXED)
 TRIGGERS = (
     ("points", "UPDATE", "TRUE", "points never change"),
-    ("points", "DELETE", f"{KEPT} AND {IN_A_PROJECT} AND {OF_A_RUN}", "points go with their project, or by age"),
+    ("points", "DELETE", f"{KEPT} AND {IN_A_PROJECT}", "points go with their project, or by age"),
     ("runs", "UPDATE", CHANGED, "what a run has recorded never changes"),
     (
         "runs",
