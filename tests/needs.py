@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
+DEBIAN = os.pathsep.join(map(str, Path("/usr/lib/postgresql").glob("*/bin")))  # which are not in PATH
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -27,7 +28,7 @@ NEEDS: Mapping[str, Need] = {
     "java": Need(("java",), "runs on a cluster are tested with Spark: install Java 17 or later"),
     "jq": Need(("jq",), "the release workflow is tested with jq: install it"),
     "postgres": Need(
-        ("initdb", *map(str, Path("/usr/lib/postgresql").glob("*/bin/initdb"))),  # which Debian leaves out of PATH
+        ("initdb",),
         "the service is tested with Postgres: install Debian's postgresql",
     ),
     "npm": Need(
@@ -42,6 +43,8 @@ def program(name: str) -> str | None:
     places = os.environ["PATH"]
     if name == "java" and (home := os.environ.get("JAVA_HOME")):
         places = f"{home}/bin"  # as Spark looks for it
+    if name == "postgres":
+        places += os.pathsep + os.environ.get("POSTGRES_BIN", DEBIAN)
     found = next((path for one in need.programs if (path := shutil.which(one, path=places))), None)
     if found and need.answers and subprocess.run([found, *need.answers], capture_output=True, check=False).returncode:
         return None

@@ -228,9 +228,10 @@ def test_no_program_that_is_started_inherits_the_token(tmp_path: Path, github: G
     setup = "import atexit, subprocess\natexit.register(lambda: print(subprocess.check_output(['env'], text=True)))"
     runner = AsProcess(tmp_path, github, setup)
     scenarios.passing(runner.workspace)
-    result = runner.run()
+    result = runner.run(environ={"RAG_CONTRACT_TOKEN": "the key of a service"})
     assert "INPUT_GOLDEN=" in result.log
     assert TOKEN not in result.log
+    assert "the key of a service" not in result.log
     assert len(github.comments) == 1
 
 

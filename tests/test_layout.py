@@ -43,12 +43,12 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 PRONOUNS, MOST_PRONOUNS = {"one", "found", "given", "said"}, 100
 MOST_MODULES, MOST_SMALL_MODULES, SMALL = 301, 48, 60  # a file is a topic, not a function
 OF_HISTORY = {"statistics.levels", "statistics.change_points", "evaluation.past", "report.html.charts"}
-MOST_MODULES_OF_HISTORY = 31  # with those above
+MOST_MODULES_OF_HISTORY = 34  # with those above; 3 are the client of the team service
 MOST_MODULES_OF_SERVICE = 35
 LONGEST_MODULE, LONGEST_FUNCTION = 450, 50
 JUDGES, MOST_JUDGES = ("judge", "judgments", "cli"), 6  # a judge is a model, and other modules need little of it
 MODULES = sorted(PACKAGE.rglob("*.py"))
-MOST_IMPORTED_BY_TESTS = 190
+MOST_IMPORTED_BY_TESTS = 191
 MOST_LATE_IMPORTS = 60  # of optional extras, and of what few commands or contracts need
 
 

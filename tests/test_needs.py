@@ -19,6 +19,7 @@ USERS = {
     "docker": "tests/container/test_container.py::test_the_files_it_writes_belong_to_the_owner_of_the_workspace",
     "java": "tests/cluster/test_same_numbers.py::test_there_are_two_executors",
     "jq": "tests/test_release.py::test_the_release_commit_is_the_tagged_one_with_the_image_in_action_yml",
+    "postgres": "tests/service/test_database.py::test_what_was_written_is_read[postgres]",
     "npm": "tests/github/test_standin.py::test_a_client_that_was_refused_anything_fails_its_test",
 }
 
@@ -26,7 +27,7 @@ USERS = {
 def run_tests_of(needs: list[str], path: str, ci: str) -> Ended:
     """Run tests that need something as a machine would that has these programs, in CI or not."""
     command = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *[USERS[name] for name in needs])
-    environ = {"PATH": path, "CI": ci, "JAVA_HOME": "", "COLUMNS": "999"}
+    environ = {"PATH": path, "CI": ci, "JAVA_HOME": "", "POSTGRES_BIN": "", "COLUMNS": "999"}
     return spawn(cwd=release.ROOT, command=command, environ=environ)
 
 

@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import io
 import os
+import stat
 import zlib
 from collections.abc import Callable
 from functools import partial
@@ -19,6 +20,8 @@ UTF8_BOM = b"\xef\xbb\xbf"
 BUFFER = 1 << 18  # bytes; a block of this size fits into the processor cache
 READ_ERRORS = (OSError, EOFError, zlib.error)
 Progress = Callable[[int], object]
+# A file may become a link or a pipe after it was looked at. Windows has neither flag, and opens no pipe by a path.
+_REGULAR = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 def no_progress(_bytes_read: int) -> None:
@@ -89,6 +92,19 @@ def read_within(
         if len(data) > limit:
             raise TooLargeError(f"is larger than {mebibytes(limit)}{beyond}")
         return data, file.source()
+
+
+def read_regular(path: Path, limit: int) -> bytes | None:
+    """Read at most ``limit`` + 1 bytes of a file as it is on disk; None if it is a link, a pipe or anything else.
+
+    Raises OSError if there is no such file, or if it cannot be read.
+    """
+    if not stat.S_ISREG(path.lstat().st_mode):
+        return None
+    with open(os.open(path, _REGULAR), "rb") as stream:  # noqa: PTH123 (it has flags)
+        status = os.fstat(stream.fileno())
+        # Reading takes as much memory as is asked for, so little is asked for of a small file.
+        return stream.read(min(status.st_size, limit) + 1) if stat.S_ISREG(status.st_mode) else None
 
 
 def unpacked_size(path: str) -> int:

@@ -64,9 +64,8 @@ def entry_of_report(
 ) -> NewEntry:
     """Return the entry of the check whose report is at ``path``.
 
-    ``environ`` and ``branch`` say where that check ran. Unless the entry is ``private``, one ``for_service`` has the
-    files that only a team service keeps.
-
+    ``environ`` and ``branch`` say where that check ran. Unless ``private``, one ``for_service`` has the files that only
+    a team service keeps.
     Raises :class:`InputError` if the report has no verdict, or is of a part of the contract, or if a file that it names
     has changed since.
     """

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.files.opening import read_problem
+from ragcontract.files.opening import read_problem, read_regular
 from ragcontract.files.writing import beside, take_after
 from ragcontract.history.entry import (
     EntryId,
@@ -42,8 +42,6 @@ from ragcontract.history.interface import README, Added, differs, refuse_shared_
 ENTRIES, RESULTS = "entries", "results"
 RESULT_SET = ".jsonl"
 _TEMPORARY = re.compile(r"\.rag-contract-[0-9a-f]{16}\.tmp")
-# A file may become a link or a pipe after it was looked at. Windows has neither flag, and opens no pipe by a path.
-_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 class Folder:
@@ -173,14 +171,8 @@ class Folder:
         """Read at most ``limit`` + 1 bytes of a file in a folder; None if there is no regular file."""
         if folder is None:
             return None
-        file = folder / path.rpartition("/")[2]
         try:
-            if not stat.S_ISREG(file.lstat().st_mode):
-                return None
-            with open(os.open(file, _READ), "rb") as stream:  # noqa: PTH123 (it has flags)
-                status = os.fstat(stream.fileno())
-                # Reading takes as much memory as is asked for, so little is asked for of a small file.
-                return stream.read(min(status.st_size, limit) + 1) if stat.S_ISREG(status.st_mode) else None
+            return read_regular(folder / path.rpartition("/")[2], limit)
         except FileNotFoundError:
             return None
         except OSError as error:

@@ -16,6 +16,7 @@ from ragcontract.evaluation.plan import Plan
 from ragcontract.history.contract_entries import ContractEntries
 from ragcontract.history.series import RecordedRun, Rescoring, recorded
 from ragcontract.history.trend import mean_beside, recorded_limits
+from ragcontract.statistics.levels import level
 
 Today = tuple[Contract, Plan]  # the contract as its files have it now
 Limit = tuple[str, Kind, float, bool]  # the metric, the kind, the limit, and whether it is relative
@@ -32,6 +33,12 @@ class ContractRuns(Struct, frozen=True, kw_only=True):
     window: int = HistoryLimits().window
     questions: Mapping[str, str] = {}  # by query; without any, the means are as they were recorded
     notes: Sequence[str] = ()
+
+    def level(self, key: str) -> float | None:
+        """Return the best level of a metric in the newest runs; None if too few of them have a value."""
+        series = self.series[key]
+        best = level([value for _, value in series.known[-self.window :]], series.metric.better)
+        return best.value if best else None
 
 
 def runs_on_page(entries: ContractEntries, branch: str | None, today: Today | None) -> ContractRuns:

@@ -17,13 +17,13 @@ from msgspec import Struct
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.safe_text import clipped
+from ragcontract.github.context import SERVICE_KEY as KEY
 from ragcontract.history.interface import ConflictError, NotReachableError, RefusedError
 from ragcontract.net.pacing import Timing, asked_pause, backoff
 from ragcontract.net.secrets import Redaction
 from ragcontract.net.sending import HttpAnswer, HttpCall, Unanswered, has_credentials, is_url, reason_in, send
 from ragcontract.net.sessions import is_this_machine, open_session
 
-KEY = "RAG_CONTRACT_TOKEN"  # the variable that has the key
 READ, RECORD = "read", "record"  # the scopes of keys
 MAKE_KEY = f"`rag-contract service token add NAME --scope {READ} --scope {RECORD}` makes one"
 API = "/api/v1"
@@ -161,34 +161,36 @@ class ServiceCalls:
         self._timing.sleep(seconds)
 
     def _refusal(self, answered: HttpAnswer, scope: str) -> str:
-        """Return why an answer is none yet; raises what it means if another try would be refused, too."""
-        status, content = answered.status, self._decoded(answered)
+        """Return why another try may succeed where this one did not; raises InputError if it would be refused, too."""
+        status, content = answered.status, _decoded(answered)
         problem = _problem_in(content)
-        reason = self._short(reason_in(content) or self._redact.text(answered.reason) or "no reason given")
+        reason = self._short(reason_in(content) or answered.reason or "no reason given")
         refused = f"answered {status}: {reason}"
         if status in PASSING_STATUSES or status >= SERVER_ERROR:
             return refused
         if status == NOT_FOUND and problem is not None:
             which = f"{refused}; is the key in {KEY} for another project?"
             raise NotThereError([f"{self._name}: {which}"])
+        problems = [self._short(text) for text in (problem.problems[: bounds.PROBLEMS] if problem else ())]
         if status == CONFLICT:
-            raise ConflictError([self._short(text) for text in (problem.problems if problem else ())] or [reason])
-        if problem is not None and problem.problems and status not in ADVICE:
-            shown = [self._short(text) for text in problem.problems[: bounds.PROBLEMS]]
-            raise RefusedError([f"{self._name}: refused what was sent: {text}" for text in shown])
+            raise ConflictError(problems or [reason])
+        if problems and status not in ADVICE:
+            raise RefusedError([f"{self._name}: refused what was sent: {text}" for text in problems])
         raise self._wrong(refused + ADVICE.get(status, "").format(scope=scope))
-
-    def _decoded(self, answered: HttpAnswer) -> Any:
-        try:
-            return self._redact.json(json.loads(answered.content))
-        except (ValueError, RecursionError):
-            return None
 
     def _short(self, text: str) -> str:
         return clipped(self._redact.text(text), bounds.MESSAGE)
 
     def _wrong(self, problem: str) -> InputError:
         return InputError([f"{self._name}: {problem}"])
+
+
+def _decoded(answered: HttpAnswer) -> Any:
+    """Return the JSON of an answer; None if it is none."""
+    try:
+        return json.loads(answered.content)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _problem_in(content: Any) -> _Problem | None:

@@ -128,9 +128,7 @@ class ServiceStore:
         contents: dict[str, bytes] = {}
         while asked:
             answer = self._calls.get(f"/projects/{contract}/entries/contents", _Contents, {"id": sorted(asked)})
-            for each in answer.items:
-                if each.id in asked:
-                    contents[each.id] = each.content.encode()[: bounds.ENTRY + 1]
+            contents |= {each.id: each.content.encode()[: bounds.ENTRY + 1] for each in answer.items}
             rest = (asked & set(answer.rest)) - contents.keys()
             if rest == asked:
                 raise InputError([f"{self.name}: sends none of the entries that it has"])

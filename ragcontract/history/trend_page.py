@@ -33,7 +33,7 @@ from ragcontract.statistics.change_points import (
     best_split,
     change_points,
 )
-from ragcontract.statistics.levels import level, mean
+from ragcontract.statistics.levels import mean
 
 NEAR = sorted(range(-5, 6), key=abs)  # runs from a change point in noise, the nearest first
 MADE_UP = 0.5  # of a loss; where less of it is left, it counts as made up for
@@ -224,7 +224,7 @@ def _failed(runs: Sequence[RecordedRun]) -> Iterator[tuple[str, int, RecordedRun
 
 def _chart(of: ContractRuns, key: str, changes: Sequence[Change]) -> Chart:
     series, runs = of.series[key], {run.id: run for run in of.runs}
-    best = level([value for _, value in series.known[-of.window :]], series.metric.better)
+    best = of.level(key)
     changed = {change.run.id for change in changes if any(step.metric.key == key for step in change.steps)}
     limits = [limit[1:] for limit in of.limits if limit[0] == key]
     return Chart(
@@ -234,7 +234,7 @@ def _chart(of: ContractRuns, key: str, changes: Sequence[Change]) -> Chart:
             Point(value=value, when=_when(run), commit=short_commit(run.commit), state=runs[run.id].state)
             for run, value in zip(series.runs, series.values, strict=True)
         ],
-        lines=list(lines_of(limits, best.value if best else None, series.metric.scale)),
+        lines=list(lines_of(limits, best, series.metric.scale)),
         changes={place: short_commit(run.commit) for place, run in enumerate(series.runs) if run.id in changed},
     )
 

@@ -14,7 +14,7 @@ from ragcontract.service.accounts import add_machine_key, add_user
 from ragcontract.service.audit import COMMAND_LINE, Author, record
 from ragcontract.service.database import Job, T, storable
 from ragcontract.service.logging_in import create_link
-from ragcontract.service.migrate import check_revision, migrate, opened
+from ragcontract.service.migrate import prepared
 from ragcontract.service.tables import projects
 
 
@@ -68,10 +68,7 @@ def _author() -> Author:
 
 
 def _written(db: str, job: Job[T]) -> T:
-    with opened(db, create=True) as database:
-        if database.is_sqlite:
-            migrate(database)
-        check_revision(database)
+    with prepared(db) as database:
         try:
             return database.write(job)
         except ConflictError as error:

@@ -56,6 +56,17 @@ def opened(name: str, *, create: bool = False) -> Iterator[Database]:
         database.close()
 
 
+@contextmanager
+def prepared(name: str) -> Iterator[Database]:
+    """Open a database as :func:`opened` does, with the tables of this version: SQLite is migrated, Postgres must be."""
+    with opened(name, create=True) as database:
+        if database.is_sqlite:
+            migrate(database)
+        else:
+            check_revision(database)
+        yield database
+
+
 def _connect(database: Database) -> None:
     try:
         with database.read() as connection:

@@ -17,7 +17,7 @@ from ragcontract.history.interface import Added
 from ragcontract.service.access import Principal
 from ragcontract.service.blobs import Kind, Sent, put_blob, result_sets_after, visible_blob
 from ragcontract.service.database import Database
-from ragcontract.service.recording import of_months, record, recording_of, with_rules
+from ragcontract.service.record_entry import of_months, record, recording_of, with_rules
 from ragcontract.service.tables import projects, runs
 
 KEPT = "the service keeps result sets as long as their runs"
@@ -86,7 +86,7 @@ class DatabaseStore:
     def result_sets(self) -> set[str]:
         digests: set[str] = set()
         with self._database.read() as connection:
-            while more := result_sets_after(connection, self._principal, max(digests, default=""), bounds.ENTRIES):
+            while more := result_sets_after(connection, self._principal, max(digests, default=""), bounds.PAGE_DIGESTS):
                 digests.update(more)
         return digests
 

@@ -14,8 +14,8 @@ from ragcontract.history.entry import SHORT_COMMIT, is_commit_start
 from ragcontract.service.access import Principal
 from ragcontract.service.blobs import seen_runs
 from ragcontract.service.database import storable
+from ragcontract.service.record_entry import BIGINT
 from ragcontract.service.recorded import at_commit, seen
-from ragcontract.service.recording import LARGEST
 from ragcontract.service.tables import broken, projects, runs
 
 State = Literal["queued", "running", "completed", "blocked", "failed", "cancelled"]
@@ -46,7 +46,7 @@ def position_of(cursor: str, kind: Any) -> Any:
         position = msgspec.json.decode(data, type=kind)
     except (binascii.Error, msgspec.MsgspecError, ValueError) as error:
         raise InputError(["cursor: is not one of this list"]) from error
-    if any(isinstance(part, int) and abs(part) > LARGEST for part in position):
+    if any(isinstance(part, int) and abs(part) > BIGINT for part in position):
         raise InputError(["cursor: is not one of this list"])
     return tuple(storable(part) if isinstance(part, str) else part for part in position)
 
@@ -113,7 +113,7 @@ def runs_before(
 
 def run_numbered(connection: Connection, principal: Principal, number: int) -> RowMapping | None:
     """Return a run; None if there is none that the principal sees."""
-    if abs(number) > LARGEST:
+    if abs(number) > BIGINT:
         return None
     query = select(*LISTED, *DETAILS).join(projects).where(runs.c.id == number, seen_runs(principal))
     return connection.execute(query).mappings().one_or_none()

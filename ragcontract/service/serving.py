@@ -3,20 +3,20 @@
 import errno
 import logging
 import socket
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
 from ipaddress import ip_address
 from pathlib import Path
 
 import uvicorn
-from sqlalchemy import select
+from litestar.types import ASGIApp
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
+from ragcontract.service.accounts import has_users
 from ragcontract.service.database import Database
 from ragcontract.service.logging_in import first_admin
-from ragcontract.service.migrate import check_revision, held, migrate, opened
-from ragcontract.service.tables import users
+from ragcontract.service.migrate import check_revision, held, prepared
 from ragcontract.service.web.app import Settings, application
 from ragcontract.service.web.authentication import now_ms
 from ragcontract.service.web.request_log import JsonLines, RequestLog
@@ -26,7 +26,6 @@ REASONS = {
     errno.EACCES: "only root may have this port; choose one from 1024 on with --port",
     errno.EADDRNOTAVAIL: "this machine does not have this address; name one of its own with --host",
 }
-LOGGERS = ("ragcontract", "uvicorn")
 
 
 def serve(
@@ -39,39 +38,39 @@ def serve(
     projects: Path | None,
     when_ready: Callable[[str, str | None], None],
 ) -> None:
-    """Serve until a signal asks to stop; ``when_ready`` is called with the address once it answers.
+    """Serve until a signal asks to stop.
 
-    While nobody has logged in, ``when_ready`` also gets the secret of a link that logs the first administrator in.
-
+    ``when_ready`` is called once it answers: with its address, and with the secret of a link that logs the first user
+    in, if nobody has logged in yet.
     Raises :class:`InputError` if the address, the port or the database cannot be used.
     """
-    with closing(_listening(host, port)) as listener, opened(db, create=True) as database:
-        if database.is_sqlite:
-            migrate(database)
-        with held(database):
-            check_revision(database)
-            address, number = listener.getsockname()[:2]
-            if not (ip_address(str(address)).is_loopback or _has_users(database)):
-                advice = "make one with `rag-contract service user add NAME --role admin`"
-                raise InputError([f"--host {host}: others could reach a service that has no user yet; {advice}"])
-            link = database.write(lambda connection: first_admin(connection, now_ms()))
-            settings = Settings(allowed_hosts=(*Settings().allowed_hosts, *allowed_hosts), projects=projects)
-            config = uvicorn.Config(
-                RequestLog(application(database, settings)),
-                http="h11",
-                ws="none",
-                lifespan="on",
-                server_header=False,
-                access_log=False,
-                log_config=None,
-                proxy_headers=True,
-                forwarded_allow_ips=forwarded_allow_ips,
-                h11_max_incomplete_event_size=bounds.SERVICE_HEADERS,
-                timeout_graceful_shutdown=bounds.SERVICE_LAST_REQUESTS,
-            )
-            shown = f"[{address}]" if ":" in address else address
-            with _logging(), suppress(KeyboardInterrupt):  # the signal that has ended it, once more
-                _Server(config, lambda: when_ready(f"http://{shown}:{number}", link)).run(sockets=[listener])
+    with closing(_listening(host, port)) as listener, prepared(db) as database, held(database):
+        check_revision(database)  # which another one may have migrated since
+        _refuse_strangers(listener, database)
+        settings = Settings(allowed_hosts=(*Settings().allowed_hosts, *allowed_hosts), projects=projects)
+        config = configuration(application(database, settings), forwarded_allow_ips)
+        link = database.write(lambda connection: first_admin(connection, now_ms()))
+        server = _Server(config, lambda: when_ready(_address(listener), link))
+        _log_json()
+        with suppress(KeyboardInterrupt):  # the signal that has ended it, once more
+            server.run(sockets=[listener])
+
+
+def configuration(app: ASGIApp, forwarded_allow_ips: str) -> uvicorn.Config:
+    """Return how the server treats connections; ``forwarded_allow_ips`` are the proxies that it believes."""
+    return uvicorn.Config(
+        RequestLog(app),
+        http="h11",
+        ws="none",
+        lifespan="on",
+        server_header=False,
+        access_log=False,
+        log_config=None,
+        proxy_headers=True,
+        forwarded_allow_ips=forwarded_allow_ips,
+        h11_max_incomplete_event_size=bounds.SERVICE_HEADERS,
+        timeout_graceful_shutdown=bounds.SERVICE_LAST_REQUESTS,
+    )
 
 
 class _Server(uvicorn.Server):
@@ -104,24 +103,25 @@ def _listening(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _has_users(database: Database) -> bool:
+def _address(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if listener.family == socket.AF_INET6 else f"http://{host}:{port}"
+
+
+def _refuse_strangers(listener: socket.socket, database: Database) -> None:
+    host = listener.getsockname()[0]
+    if ip_address(host).is_loopback:
+        return
     with database.read() as connection:
-        return connection.execute(select(users.c.id).where(users.c.disabled_at.is_(None))).first() is not None
+        is_safe = has_users(connection)
+    if not is_safe:
+        advice = "make one with `rag-contract service user add NAME --role admin`"
+        raise InputError([f"--host {host}: others could reach a service that has no user yet; {advice}"])
 
 
-@contextmanager
-def _logging() -> Iterator[None]:
-    """Log to standard error, a line of JSON each, until the block ends."""
+def _log_json() -> None:
+    """Log to standard error from now on, a line of JSON each."""
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines())
-    loggers = [logging.getLogger(name) for name in LOGGERS]
-    levels = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.addHandler(handler)
-        logger.setLevel(logging.INFO)
-    try:
-        yield
-    finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.removeHandler(handler)
-            logger.setLevel(level)
+    logging.getLogger().addHandler(handler)
+    logging.getLogger("ragcontract").setLevel(logging.INFO)

@@ -120,9 +120,9 @@ Index("runs_newest", runs.c.project_id, runs.c.created_at.desc(), runs.c.id.desc
 Index("runs_at_commit", runs.c.project_id, runs.c.commit_sha)
 _WAITING = text("state IN ('queued', 'running')")
 Index("runs_waiting", runs.c.created_at, runs.c.id, sqlite_where=_WAITING, postgresql_where=_WAITING)
-Index("runs_of_report", runs.c.report)
-Index("runs_of_results", runs.c.results)
-Index("runs_of_golden", runs.c.golden)
+Index("runs_of_report", runs.c.report, runs.c.project_id)
+Index("runs_of_results", runs.c.results, runs.c.project_id)
+Index("runs_of_golden", runs.c.golden, runs.c.project_id)
 points = Table(
     "points",
     metadata,

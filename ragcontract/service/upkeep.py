@@ -1,7 +1,5 @@
 """What an operator does with the database: migrate it, copy it, and have it checked."""
 
-import hashlib
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,8 +7,8 @@ from sqlalchemy import Connection, func, select
 from sqlalchemy.exc import DatabaseError
 
 from ragcontract.core.errors import InputError
-from ragcontract.files.writing import PART
 from ragcontract.history.entry import OtherVersionError, decode, entry_path
+from ragcontract.service.blobs import DamagedBlobError, blob
 from ragcontract.service.database import Database
 from ragcontract.service.migrate import check_revision, migrate, newest, opened
 from ragcontract.service.tables import blobs, deletions, projects, runs
@@ -64,22 +62,11 @@ def _problems(database: Database) -> Iterator[str]:
 
 
 def _wrong_blobs(connection: Connection) -> Iterator[str]:
-    stored = select(blobs.c.sha256, blobs.c.bytes, blobs.c.body).order_by(blobs.c.sha256)
-    for sha256, size, body in connection.execution_options(yield_per=1).execute(stored):
-        digest, length, unpacking = hashlib.sha256(), 0, zlib.decompressobj()
+    for sha256 in connection.execute(select(blobs.c.sha256).order_by(blobs.c.sha256)).scalars().all():
         try:
-            part = unpacking.decompress(body, PART)
-            while part:
-                digest.update(part)
-                length += len(part)
-                part = unpacking.decompress(unpacking.unconsumed_tail, PART)
-        except zlib.error as error:
-            yield f"blobs: {sha256} cannot be unpacked ({error})"
-            continue
-        if not unpacking.eof or digest.hexdigest() != sha256:
-            yield f"blobs: {sha256} has another content than its digest says"
-        elif length != size:
-            yield f"blobs: {sha256} has {length} bytes, not {size}"
+            blob(connection, sha256)
+        except DamagedBlobError as error:
+            yield str(error)
 
 
 def _wrong_entries(connection: Connection) -> Iterator[str]:

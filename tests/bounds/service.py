@@ -1,23 +1,31 @@
 """Limits on the team service: what its database and its API take at once."""
 
+import socket
 from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
 from threading import Event, Thread
 
 import msgspec
+from msgspec.structs import replace
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.history.entry_of_report import entry_of_report
 from ragcontract.history.folder import Folder
-from ragcontract.history.service_files import ContractOfDay
 from ragcontract.history.service_store import ServiceStore
 from ragcontract.net.pacing import Timing
+from ragcontract.report.html import page
 from ragcontract.service.database import BusyError, Database, database_url, index_key
+from ragcontract.service.serving import configuration
+from ragcontract.service.tables import metadata
 from tests.bounds.lab import Case, Cases, Lab
 from tests.builders import golden
+from tests.history.entries import runs
 from tests.net.service import Reply, Service
+from tests.service.serve_process import serving
+from tests.service.served import Served
 
 KEY = f"rc_1a2b3c4d_{'x' * 43}"
 
@@ -78,10 +86,33 @@ def writes_waiting(lab: Lab, number: int) -> bool:
     return not refused.is_set()
 
 
+def served(lab: Lab) -> Served:
+    database = a_database(lab)
+    database.write(metadata.create_all)
+    return Served(database)
+
+
+def items(lab: Lab, number: int) -> bool:
+    status = served(lab).request("GET", "/projects", params={"limit": f"{number}"}).status_code
+    assert status in {200, 422}
+    return bool(status == 200)
+
+
+def entries_in_an_answer(lab: Lab, size: int) -> bool:
+    """Ask for two entries of this size together."""
+    service, (first, second) = served(lab), runs(2)
+    half = size // 2
+    for new, length in ((first, half), (second, size - half)):
+        service.add(replace(new, content=new.content.ljust(length)))
+    answer = service.get("/projects/docs/entries/contents", id=[first.entry.id, second.entry.id])
+    assert len(answer["items"]) + len(answer["rest"]) == 2
+    return not answer["rest"]
+
+
 def a_contract_of_a_day(lab: Lab, size: int) -> bool:
     """Record a check whose golden file and config make a blob of this size."""
     row, config = msgspec.json.encode(golden()).decode(), "k: 5\n"
-    bare = len(msgspec.json.encode(ContractOfDay(golden=[f"{row}\n"], config=config)))
+    bare = len(msgspec.json.encode({"golden": [f"{row}\n"], "config": config}))
     lab.check(f"{row}{' ' * (size - bare)}\n".encode(), config=config)
     new = entry_of_report(Path("report.json"), Folder("history"), {}, for_service=True)
     assert (new.golden is None) == bool(new.left_out)
@@ -99,8 +130,55 @@ def pages(_: Lab, number: int) -> bool:
             return False
 
 
+def a_head(lab: Lab, size: int) -> bool:
+    """Send the head of a request that does not end: one that is too large is answered."""
+    with serving(cwd=lab.folder) as served, socket.create_connection(served.address) as end:
+        start = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: "
+        end.sendall(start.ljust(size, b"x"))
+        end.shutdown(socket.SHUT_WR)
+        answer = b"".join(iter(lambda: end.recv(4096), b""))
+        assert answer == b"" or answer.startswith(b"HTTP/1.1 400 ")
+    return answer == b""
+
+
+def last_requests(_: Lab, seconds: int) -> bool:
+    wait = configuration(nothing, "127.0.0.1").timeout_graceful_shutdown
+    return wait is not None and seconds <= wait
+
+
+async def nothing(*_: object) -> None:
+    """Stand in for an application that is never called."""
+
+
+def digests(lab: Lab, number: int) -> bool:
+    """Ask for the digests of so many result sets."""
+    service = served(lab)
+    for new in runs(number):
+        service.add(new)
+    return service.get("/blobs")["next"] is None
+
+
+def pages_of_reports(lab: Lab, number: int) -> bool:
+    """Show so many reports, and the first one again; return whether its page was kept."""
+    lab.check()
+    service, rendered = served(lab), count()
+    lab.patch.setattr(page, "render", lambda _report: b"%d" % next(rendered))
+    for place, new in enumerate(runs(number, "")):
+        report = (lab.folder / "report.json").read_bytes() + b"\n" * place
+        service.add(new, report=service.send_blob(report, "report"))
+    for run in [*range(1, number + 1), 1]:
+        assert service.request("GET", f"/runs/{run}/report.html").status_code == 200
+    return next(rendered) == number
+
+
 CASES: Cases = {
+    "SERVICE_HEADERS": Case(a_head),
+    "SERVICE_LAST_REQUESTS": Case(last_requests),
     "BLOB": Case(a_contract_of_a_day, small=1_000),
+    "PAGE_ITEMS": Case(items),
+    "PAGE_DIGESTS": Case(digests, small=3),
+    "REPORT_PAGES": Case(pages_of_reports),
+    "ENTRIES_ANSWER": Case(entries_in_an_answer, small=10_000),
     "SERVICE_PAGES": Case(pages),
     "INDEXED_TEXT": Case(lambda _lab, size: index_key("x" * size) == "x" * size),
     "SERVICE_READERS": Case(reading_at_once),

@@ -24,6 +24,7 @@ from tests.bounds import (
     scores,
     service,
     service_accounts,
+    service_projects,
     to_github,
     traces,
 )
@@ -47,6 +48,7 @@ CASES: Cases = {
     **scores.CASES,
     **service.CASES,
     **service_accounts.CASES,
+    **service_projects.CASES,
     **to_github.CASES,
     **traces.CASES,
 }

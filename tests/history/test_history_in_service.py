@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +15,6 @@ import pytest
 from sqlalchemy import select
 
 from ragcontract.core import bounds
-from ragcontract.history import service_files
 from ragcontract.history.copy_and_prune import Copied, copy
 from ragcontract.history.folder import Folder
 from ragcontract.history.interface import Store
@@ -29,10 +29,11 @@ from tests.history.entries import FIRST, RUN, new_entry
 from tests.history.entries import runs as runs_of
 from tests.history.jobs_at_once import Job
 from tests.history.repository import git, new_repository
+from tests.history.test_levels_in_action import LEVEL, QUERIES, scene
 from tests.needs import require
 from tests.net.service import Reply, Service, refused
 from tests.process import rag_contract
-from tests.runner import ROOT, SHA, InProcess
+from tests.runner import ROOT, SHA, AsProcess, InProcess
 from tests.service.running import Running, running
 
 JOBS = 20
@@ -102,7 +103,7 @@ def test_what_is_too_large_for_the_service_is_left_out_with_a_warning(
 ) -> None:
     assert rag_contract("check", "--name", "docs").code == 0
     smaller = SimpleNamespace(BLOB=Path("golden.jsonl").stat().st_size - 1, REPORT=bounds.REPORT)
-    monkeypatch.setattr(service_files, "bounds", smaller)  # which the service keeps as they are
+    monkeypatch.setattr("ragcontract.history.service_files.bounds", smaller)  # which the service keeps as they are
     ended = rag_contract("history", "add")
     assert ended.code == 0, ended.err
     without = "the service gets the entry without it"
@@ -294,6 +295,22 @@ def test_a_job_records_in_the_service_and_the_next_ones_compare_with_it(
     ]
 
 
+def test_a_limit_on_a_level_is_judged_by_the_runs_in_the_service(
+    runner: Runner, service: Running, github: GitHub
+) -> None:
+    runner.key = service.key
+    for number in range(10):
+        sha = github.repository.commit("main", {"app.py": b"%d" % number})
+        recorded(runner, sha, scenario=partial(scene, right=QUERIES), inputs=inputs(service.url), run=number + 1)
+    merged = github.repository.merge(sha, github.repository.commit("topic", {"app.py": b"worse"}))
+    github.add_pull(7, sha="b" * 40)
+    for right, exit_code in ((QUERIES, 0), (QUERIES - 2, 1)):
+        scene(runner.workspace, right, LEVEL)
+        assert pull_request(merged).run(runner, inputs(service.url), run=900).exit_code == exit_code
+        (gate,) = report_of(runner)["gates"]
+        assert (gate["id"], gate["level"]["runs"]) == ("history.mrr_drop_gt", 10)
+
+
 def test_a_private_job_sends_neither_report_nor_contract(
     runner: Runner,
     service: Running,
@@ -327,6 +344,7 @@ def test_a_push_without_a_key_is_not_recorded(runner: Runner) -> None:
 
 
 KEY = f"rc_1a2b3c4d_{'Zq9' * 14}x"
+ON_MAIN = {"GITHUB_REF": "refs/heads/main", "GITHUB_REF_NAME": "main"}
 FAILURES = {
     "refuses": Reply(status=403, content={"title": "x", "status": 403, "detail": "no"}),
     "is down": Reply(status=503, content=b""),
@@ -347,6 +365,15 @@ def test_a_service_that_fails_changes_no_verdict(runner: Runner, reply: Reply) -
     assert warning.startswith("This run could not be recorded: ")
     assert "Zq9Zq9" not in result.log
     assert {request.headers["authorization"] for request in service.requests} == {f"Bearer {KEY}"}
+
+
+def test_the_process_of_the_check_has_the_key_and_no_token_is_sent_with_it(tmp_path: Path, github: GitHub) -> None:
+    runner = AsProcess(tmp_path / "runner", github)
+    scenarios.passing(runner.workspace)
+    with Service(Reply(status=403, content={"status": 403})) as service:
+        push().run(runner, inputs(service.url), environ={"RAG_CONTRACT_TOKEN": f" {KEY}\n"} | ON_MAIN)
+    assert {request.headers["authorization"] for request in service.requests} == {f"Bearer {KEY}"}
+    assert not [request for request in service.requests if TOKEN.encode() in request.body]
 
 
 def test_where_nothing_listens_a_needed_history_is_an_error(runner: Runner) -> None:

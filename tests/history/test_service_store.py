@@ -257,8 +257,8 @@ def test_the_key_is_in_no_message_even_if_the_service_echoes_it() -> None:
 
 
 def test_control_characters_in_a_reason_are_made_visible() -> None:
-    with Service(problem(422, "a\n::error::b\x1b[31m")) as service:
-        assert "refused what was sent: a\\n::error::b\\x1b[31m" in raised(Client(service.url), READS["months"])
+    with Service(problem(422, "a\n::error::b\x1b[31m\ud800")) as service:
+        assert "refused what was sent: a\\n::error::b\\x1b[31m\\ud800" in raised(Client(service.url), READS["months"])
 
 
 # Refusals

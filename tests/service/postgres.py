@@ -30,13 +30,25 @@ class Cluster:
     def new_database(self, template: str = "template0") -> Iterator[URL]:
         """Make a database for one test, a copy of another one, and drop it afterwards."""
         name = f"test_{uuid.uuid4().hex}"
+        self._run(f"CREATE DATABASE {name} TEMPLATE {template} ENCODING 'UTF8'")
+        yield self.url(name)
+        self._run(f"DROP DATABASE {name} WITH (FORCE)")
+
+    def rename(self, name: str, new: str) -> None:
+        """Give a database another name; who is connected to it loses the connection."""
+        self._run(
+            f"ALTER DATABASE {name} ALLOW_CONNECTIONS false",
+            f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'",
+            f"ALTER DATABASE {name} RENAME TO {new}",
+            f"ALTER DATABASE {new} ALLOW_CONNECTIONS true",
+        )
+
+    def _run(self, *statements: str) -> None:
         engine = create_engine(self.url(), isolation_level="AUTOCOMMIT")
         try:
             with engine.connect() as connection:
-                connection.exec_driver_sql(f"CREATE DATABASE {name} TEMPLATE {template} ENCODING 'UTF8'")
-            yield self.url(name)
-            with engine.connect() as connection:
-                connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
+                for statement in statements:
+                    connection.exec_driver_sql(statement)
         finally:
             engine.dispose()
 

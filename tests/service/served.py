@@ -1,6 +1,7 @@
 """The service as its clients see it: requests with keys, and what they sent."""
 
 import hashlib
+from pathlib import Path
 from typing import Any, Self
 
 from litestar.testing import TestClient
@@ -18,9 +19,10 @@ API = "/api/v1"
 class Served:
     """A running service, and requests to it with a key that may read and record everything."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, *, projects: Path | None = None) -> None:
+        """Serve a database, with the mounted projects of a folder if one is named."""
         self.database = database
-        settings = Settings(allowed_hosts=("testserver.local",))
+        settings = Settings(allowed_hosts=("testserver.local",), projects=projects)
         self.client = TestClient(application(database, settings), raise_server_exceptions=False)
         self.key = self.new_key("read", "record")
 

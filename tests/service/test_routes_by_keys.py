@@ -50,6 +50,8 @@ ROWS = {
     "POST /api/v1/tokens": Row(may=ADMIN, path="/api/v1/tokens", body=JSON_BODY),
     "DELETE /api/v1/tokens/{prefix:str}": Row(may=ADMIN, path="/api/v1/tokens/unknown0", lets="404"),
     "GET /api/v1/audit": Row(may=ADMIN, path="/api/v1/audit"),
+    "GET /api/v1/projects/{slug:str}/metrics": Row(may=READ, path="/api/v1/projects/unknown/metrics", lets="404"),
+    "GET /api/v1/runs/{number:int}/diff": Row(may=READ, path="/api/v1/runs/999/diff", lets="404"),
     "GET /api/v1/openapi.json": Row(may=EVERYBODY_SIGNED_IN, path="/api/v1/openapi.json"),
     "GET /api/v1/projects": Row(may=READ, path="/api/v1/projects"),
     "GET /api/v1/projects/{slug:str}": Row(may=READ, path="/api/v1/projects/docs", project="docs"),

@@ -184,7 +184,7 @@ NO_CURSORS = (
     "\0",
     "W10",
     "WzFd",
-    "WzEsMl0=",
+    "WzEsMl0,",
     "WyIxIiwiMiJd",
     "[1,2]",
     "WzEsOTk5OTk5OTk5OTk5OTk5OTk5OTldLA",

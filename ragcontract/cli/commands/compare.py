@@ -12,13 +12,9 @@ from ragcontract.cli.history_options import contract_option, history_named, hist
 from ragcontract.cli.options import clock, find_files, refuse_outputs, takes
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode
-from ragcontract.decision.evaluated import Evaluation, judged, plan_of
-from ragcontract.decision.gate_report import named
-from ragcontract.decision.input_problems import input_problems
-from ragcontract.evaluation.aggregates import aggregate
-from ragcontract.evaluation.side import Side
+from ragcontract.decision.compared_runs import compared_under
+from ragcontract.decision.evaluated import judged, plan_of
 from ragcontract.evaluation.source import Inputs, Local, is_entry
-from ragcontract.files.problems import Collector, Problems
 from ragcontract.files.writing import goes_to_stdout, write_files
 from ragcontract.report import comparison, markdown, terminal
 from ragcontract.report.comparison import RunComparison, compared_runs, comparison_of
@@ -99,34 +95,5 @@ def _compared(inputs: Inputs, history: "HistoryOfCheck | None") -> RunComparison
     ]
     contract, judge = judged(pipeline.load(inputs).without_diagnostics(), inputs, clock())
     plan = plan_of(contract, inputs, judge)
-    sides = [source.evaluate(plan) for source in sources]
-    evaluations: list[Evaluation] = []
-    problems = contract.problems + (judge.problems if judge else Problems())
-    for side in sides:
-        first = sides[0] if evaluations else None
-        aggregates = aggregate(plan, side, first)
-        problems += side.problems + _about_questions(side)
-        problems += input_problems(Evaluation(contract=contract, run=side, baseline=None, aggregates=aggregates))
-        evaluations.append(Evaluation(contract=contract, run=side, baseline=first, aggregates=aggregates))
-    _without_repeats(problems).raise_if_any()
-    warnings = list(dict.fromkeys(problems.warnings))
-    return comparison_of(evaluations, inputs.paths("run"), warnings=warnings, now=clock())
-
-
-def _about_questions(side: Side) -> Problems:
-    """Return a problem if a stored baseline has other questions with the ids of golden queries."""
-    problems = Collector()
-    if side.rows.changed:
-        problems.problem(
-            side.name, f"has another question for {named(side.rows.changed)}; recreate it with `rag-contract baseline`"
-        )
-    return problems.collected()
-
-
-def _without_repeats(problems: Problems) -> Problems:
-    """Return each problem and warning once, because those of the contract are repeated for each run."""
-    return Problems(
-        problems=tuple(dict.fromkeys(problems.problems)),
-        more=problems.more,
-        warnings=tuple(dict.fromkeys(problems.warnings)),
-    )
+    runs = compared_under(contract, plan, [source.evaluate(plan) for source in sources], judge)
+    return comparison_of(runs.evaluations, inputs.paths("run"), warnings=runs.warnings, now=clock())

@@ -8,6 +8,7 @@ import click
 
 from ragcontract.cli.console import say
 from ragcontract.cli.service_options import db_option, of_service
+from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode
 from ragcontract.core.lines import Line
 
@@ -40,12 +41,18 @@ SERVE: Line[Callable[..., None]] = Line(home="ragcontract.service.serving:serve"
 def command(
     *, host: str, port: int, db: str, allowed_hosts: Sequence[str], forwarded_allow_ips: str, projects: Path | None
 ) -> int:
-    """Serve the history of all projects: to CI, and to people in a browser.
+    """Serve the history of all projects to CI and to people.
 
     An SQLite file is created, or migrated, first. Postgres is migrated by `service migrate`. SIGTERM and Ctrl-C end it
     when the requests at work are answered, after 10 seconds at most.
     """
     serve = of_service(SERVE)
+
+    def when_ready(url: str, link: str | None) -> None:
+        say(f"rag-contract serves {url}\n")
+        if link:
+            say(f"Log in as admin within {bounds.LINK_SECONDS // 60} minutes: {url}/login?link={link}\n")
+
     gc.enable()  # it is off for commands that end soon
     serve(
         host=host,
@@ -54,13 +61,6 @@ def command(
         allowed_hosts=allowed_hosts,
         forwarded_allow_ips=forwarded_allow_ips,
         projects=projects,
-        when_ready=_say_ready,
+        when_ready=when_ready,
     )
     return ExitCode.PASS
-
-
-def _say_ready(url: str, link: str | None) -> None:
-    say(f"rag-contract serves {url}\n")
-    if link:
-        say("nobody has logged in yet; this link logs the user admin in, once, within 15 minutes:\n")
-        say(f"{url}/login?link={link}\n")

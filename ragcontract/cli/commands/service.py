@@ -38,9 +38,9 @@ def migrate(*, db: str) -> int:
 @click.argument("file", metavar="FILE")
 @db_option
 def backup(*, file: str, db: str) -> int:
-    """Copy an SQLite database, also while it is served, into FILE, which must not exist.
+    """Copy an SQLite database into a new file.
 
-    For Postgres, use pg_dump.
+    It may be served meanwhile. For Postgres, use pg_dump.
     """
     of_service(BACKUP)(db, Path(file))
     say(f"copied to {file}\n")
@@ -50,9 +50,11 @@ def backup(*, file: str, db: str) -> int:
 @command.command("check")
 @db_option
 def check(*, db: str) -> int:
-    """Say whether the database is whole: its structure, its version, all digests, all entries.
+    """Check that the database is whole.
 
-    Exit codes: 0 it is, 1 it is not, 2 it cannot be read.
+    Checks its structure, its version, the digests of all blobs, and all entries.
+
+    Exit codes: 0 all is as it should be, 1 it is not, 2 it cannot be read.
     """
     problems = of_service(CHECK)(db)
     say("".join(f"{problem}\n" for problem in problems[: bounds.PROBLEMS]) or "the database is whole\n")

@@ -73,9 +73,9 @@ CREATE TABLE runs (
 );
 CREATE INDEX runs_at_commit ON runs (project_id, commit_sha);
 CREATE INDEX runs_newest ON runs (project_id, created_at DESC, id DESC);
-CREATE INDEX runs_of_golden ON runs (golden);
-CREATE INDEX runs_of_report ON runs (report);
-CREATE INDEX runs_of_results ON runs (results);
+CREATE INDEX runs_of_golden ON runs (golden, project_id);
+CREATE INDEX runs_of_report ON runs (report, project_id);
+CREATE INDEX runs_of_results ON runs (results, project_id);
 CREATE INDEX runs_waiting ON runs (created_at, id) WHERE state IN ('queued', 'running');
 CREATE TABLE points (
     project_id {number} NOT NULL,

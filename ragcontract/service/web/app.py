@@ -1,6 +1,7 @@
 """Puts the service together: its routes, and what stands before all of them."""
 
 from collections.abc import Sequence
+from functools import partial
 from mimetypes import guess_type
 from pathlib import Path
 
@@ -17,8 +18,10 @@ from msgspec import Struct
 from ragcontract.core import bounds
 from ragcontract.service.access import OPEN
 from ragcontract.service.database import Database
-from ragcontract.service.web import administration, description, entries, health, login, projects, runs
-from ragcontract.service.web.authentication import LoginNeededError, author_of, guard, principal_of
+from ragcontract.service.mounted import mounted_projects, write_mounted
+from ragcontract.service.trends import Trends
+from ragcontract.service.web import administration, description, entries, health, login, over_time, projects, runs
+from ragcontract.service.web.authentication import LoginNeededError, author_of, guard, now_ms, principal_of
 from ragcontract.service.web.front import Front
 from ragcontract.service.web.problem_details import HANDLERS, ProblemError
 from ragcontract.service.web.request_limits import CheckedRequest
@@ -28,6 +31,7 @@ ROUTES: Sequence[ControllerRouterHandler] = (
     *projects.ROUTES,
     *entries.ROUTES,
     *runs.ROUTES,
+    *over_time.ROUTES,
     *administration.ROUTES,
     *description.ROUTES,
 )
@@ -57,7 +61,14 @@ def static_file(name: FromPath[str]) -> Response[bytes]:
 
 
 def application(database: Database, settings: Settings) -> Litestar:
-    """Return the service as an ASGI application."""
+    """Return the service as an ASGI application.
+
+    Raises :class:`~ragcontract.core.errors.InputError` if anything is wrong with the mounted projects.
+    """
+    if settings.projects is not None:
+        mounted = mounted_projects(settings.projects)
+        database.write(partial(write_mounted, mounted=mounted, now=now_ms()))
+    trends = Trends(database, settings.projects)
     templates = Environment(
         loader=FileSystemLoader(_HERE / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
@@ -70,6 +81,7 @@ def application(database: Database, settings: Settings) -> Litestar:
         dependencies={
             "database": Provide(lambda: database, sync_to_thread=False),
             "settings": Provide(lambda: settings, sync_to_thread=False),
+            "trends": Provide(lambda: trends, sync_to_thread=False),
             "principal": Provide(principal_of, sync_to_thread=False),
             "author": Provide(author_of, sync_to_thread=False),
         },
@@ -79,6 +91,8 @@ def application(database: Database, settings: Settings) -> Litestar:
         request_class=CheckedRequest,
         request_max_body_size=bounds.BLOB,  # the front has the limits of each request
         template_config=TemplateConfig(instance=JinjaTemplateEngine.from_environment(templates)),
+        on_startup=[trends.start],
+        on_shutdown=[trends.close],
         state=State({"database": database, "settings": settings}),
         logging_config=None,
         debug=False,

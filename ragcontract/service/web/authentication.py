@@ -23,11 +23,13 @@ from ragcontract.service.accounts import digest, principal_of_key
 from ragcontract.service.audit import Author
 from ragcontract.service.database import Database
 from ragcontract.service.logging_in import principal_of_session
+from ragcontract.service.trends import Trends
 from ragcontract.service.web.problem_details import ProblemError
 from ragcontract.service.web.request_limits import address_of, check_content_type
 
 Asker = NamedDependency[Principal]  # who sent the request, for a handler
 Db = NamedDependency[Database]
+Background = NamedDependency[Trends]
 By = NamedDependency[Author]
 BEARER = "bearer "
 SECURE_COOKIE, LOCAL_COOKIE = "__Host-session", "session"

@@ -3,6 +3,7 @@
 from itertools import accumulate
 from typing import Annotated, Any
 
+import msgspec
 from litestar import Request, Response, get, post, put
 from litestar.openapi import ResponseSpec
 from litestar.params import FromPath, FromQuery, QueryParameter, RawBody
@@ -16,9 +17,9 @@ from ragcontract.history.entry import EntryId, is_digest, is_folder_name
 from ragcontract.service.access import READ, RECORD, Principal
 from ragcontract.service.blobs import Kind, Sent, put_blob, result_sets_after, visible_blob
 from ragcontract.service.database import Page
+from ragcontract.service.record_entry import Recorded, record, recording_of, report_of, with_rules
 from ragcontract.service.recorded import DatabaseStore
-from ragcontract.service.recording import Recorded, record, recording_of, report_of, with_rules
-from ragcontract.service.web.authentication import Asker, Db, now_ms
+from ragcontract.service.web.authentication import Asker, Background, Db, now_ms
 from ragcontract.service.web.problem_details import ProblemError
 from ragcontract.service.web.projects import NO_PROJECT, Cursor, Slug, require_project
 
@@ -125,6 +126,7 @@ def add_entry(
     request: Request[Principal, Any, Any],
     principal: Asker,
     database: Db,
+    trends: Background,
     slug: Slug,
     body: RawBody,
     report: Digest = None,
@@ -144,6 +146,8 @@ def add_entry(
             require_project(connection, principal, slug)
     if request.content_type[0] != JSON:
         raise ProblemError(415, f"an entry is sent as {JSON}")
+    if not _is_json(body):
+        raise ProblemError(400, "the body is not JSON")
     recording = replace(
         recording_of(slug, body),
         report=report,
@@ -159,8 +163,17 @@ def add_entry(
         return record(connection, recording, principal, now_ms())
 
     recorded = database.write(job)
+    trends.note(recorded.project_id)
     status = 201 if recorded.added == "added" else 200
     return Response(Added(id=recorded.run_id, key=recording.entry.id), status_code=status)
+
+
+def _is_json(body: bytes) -> bool:
+    try:
+        msgspec.json.decode(body, type=msgspec.Raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return True
 
 
 @get("/blobs", access=READ, sync_to_thread=True)
@@ -169,8 +182,8 @@ def list_blobs(principal: Asker, database: Db, cursor: Cursor = None) -> Page[st
     if cursor is not None and not is_digest(cursor):
         raise InputError(["cursor: is not one of this list"])
     with database.read() as connection:
-        digests = result_sets_after(connection, principal, cursor or "", bounds.ENTRIES + 1)
-    listed = digests[: bounds.ENTRIES]
+        digests = result_sets_after(connection, principal, cursor or "", bounds.PAGE_DIGESTS + 1)
+    listed = digests[: bounds.PAGE_DIGESTS]
     return Page(items=listed, next=listed[-1] if len(digests) > len(listed) else None)
 
 

@@ -1,5 +1,6 @@
 """The routes of runs: lists of them, what is recorded of one, and its files."""
 
+from functools import lru_cache
 from typing import Annotated
 
 import msgspec
@@ -8,6 +9,7 @@ from litestar.params import FromPath, FromQuery, QueryParameter
 from msgspec import Meta, Struct
 from sqlalchemy import RowMapping
 
+from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.history.choose_baseline import document_of
 from ragcontract.history.entry import Entry, EntryGate, EntryMetric
@@ -139,20 +141,24 @@ def show_run(principal: Asker, database: Db, number: Number) -> Run:
 @get("/runs/{number:int}/report.json", access=READ, sync_to_thread=True, media_type=JSON)
 def report_json(principal: Asker, database: Db, number: Number) -> Response[bytes]:
     """Return the report of a run as it was sent."""
-    return Response(_report(database, principal, number), media_type=JSON)
+    return Response(_blob(database, _report_of(_row(database, principal, number))), media_type=JSON)
 
 
 @get("/runs/{number:int}/report.html", access=READ, sync_to_thread=True, media_type=HTML)
 def report_html(principal: Asker, database: Db, number: Number) -> Response[bytes]:
     """Return the report of a run as a page. It is a document of its own, which nothing in the service trusts."""
-    name = "report.json"
-    report = decoded(_report(database, principal, number), name)
-    if isinstance(report, ErrorReport):  # no entry names one
-        raise ProblemError(404, "the report has no verdict")
-    with refusing_inconsistent(name):
-        content = page.render(report)
+    content = _page(database, _report_of(_row(database, principal, number)))
     policy = f"{page.policy()}; frame-ancestors 'none'; sandbox allow-scripts"
     return Response(content, media_type=HTML, headers={"Content-Security-Policy": policy})
+
+
+@lru_cache(bounds.REPORT_PAGES)  # rendering a thousand queries takes a fifth of a second, and a report never changes
+def _page(database: Database, sha256: str) -> bytes:
+    report = decoded(_blob(database, sha256), "report.json")
+    if isinstance(report, ErrorReport):  # no entry names one
+        raise ProblemError(404, "the report has no verdict")
+    with refusing_inconsistent("report.json"):
+        return page.render(report)
 
 
 @get("/runs/{number:int}/baseline.json", access=READ, sync_to_thread=True, media_type=JSON)
@@ -179,12 +185,15 @@ def _entry(row: RowMapping) -> Entry | None:
     return None if row["entry"] is None else msgspec.json.decode(row["entry"], type=Entry)
 
 
-def _report(database: Database, principal: Principal, number: int) -> bytes:
-    row = _row(database, principal, number)
+def _report_of(row: RowMapping) -> str:
     if row["report"] is None:
         raise ProblemError(404, "the run was sent without its report")
+    return str(row["report"])
+
+
+def _blob(database: Database, sha256: str) -> bytes:
     with database.read() as connection:
-        return blob(connection, row["report"]) or b""
+        return blob(connection, sha256) or b""
 
 
 ROUTES = (list_runs, show_run, report_json, report_html, baseline_json)

@@ -21,7 +21,7 @@ from ragcontract.service.blobs import blob, insert_if_new, require_blob
 from ragcontract.service.database import index_key, storable
 from ragcontract.service.tables import broken, points, projects, runs
 
-LARGEST = 2**63 - 1  # that a column of numbers can have
+BIGINT = 2**63 - 1  # the largest number of a column
 
 
 class Recording(Struct, frozen=True, kw_only=True):
@@ -49,6 +49,7 @@ class Recorded(Struct, frozen=True, kw_only=True):
     """The run of an entry, which was there already or is new."""
 
     run_id: int
+    project_id: int
     added: Added
 
 
@@ -67,7 +68,7 @@ def recording_of(slug: str, content: bytes) -> Recording:
         raise InputError([f"{path}: is not UTF-8"]) from error
     numbers = {"run_id": entry.source.run_id, "pull_request": entry.source.pull_request}
     for name, number in (numbers | {"run_attempt": entry.source.run_attempt}).items():
-        if number is not None and abs(number) > LARGEST:
+        if number is not None and abs(number) > BIGINT:
             raise InputError([f"{path}: source.{name}: is too large"])
     return Recording(new=NewEntry(entry=entry, content=content), text=text)
 
@@ -121,7 +122,7 @@ def record(connection: Connection, recording: Recording, principal: Principal, n
     entry = recording.entry
     project_id = _locked_project(connection, entry, now)
     if (existing := _existing(connection, recording, principal, project_id)) is not None:
-        return Recorded(run_id=existing, added="exists")
+        return Recorded(run_id=existing, project_id=project_id, added="exists")
     refuse_shared_run(recording.new, _names_of_run(connection, project_id, recording.new))
     _require(connection, recording, principal, project_id)
     row = _row(recording, project_id, principal)
@@ -132,7 +133,7 @@ def record(connection: Connection, recording: Recording, principal: Principal, n
             connection.execute(table.insert(), [each | of_run for each in rows])
     if recording.default_branch and row["branch"]:
         connection.execute(projects.update().where(projects.c.id == project_id).values(branch=row["branch"]))
-    return Recorded(run_id=run_id, added="added")
+    return Recorded(run_id=run_id, project_id=project_id, added="added")
 
 
 def _existing(connection: Connection, recording: Recording, principal: Principal, project_id: int) -> int | None:

@@ -1,0 +1,171 @@
+"""The projects that an operator mounts: a folder for each contract, with a ``project.yml``.
+
+Whoever prepares the folder may have put anything there. Links in it are not followed, and what is not a regular file is
+never opened. The folder itself may be a link, because the operator named it.
+"""
+
+import os
+import secrets
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+from sqlalchemy import Connection
+
+from ragcontract.answers.regexes import PatternError, compiled
+from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
+from ragcontract.core.numbers import mebibytes
+from ragcontract.core.phrase import Location
+from ragcontract.core.safe_text import encodable, visible
+from ragcontract.files import yaml_tree
+from ragcontract.files.opening import UTF8_BOM, read_problem, read_regular
+from ragcontract.files.problems import Collector, Problem
+from ragcontract.files.schema import Mismatch, mismatches
+from ragcontract.history.entry import is_folder_name
+from ragcontract.net.secrets import NAME
+from ragcontract.service.blobs import insert_if_new
+from ragcontract.service.tables import projects
+
+FILE = "project.yml"
+REDACTED = ("email", "phone", "card", "iban", "key")
+NOT_REGULAR = "is a link, or no regular file, which is not read; put the file itself there"
+IS_NAME = "lower-case letters, digits, dots, hyphens and underscores, 60 at most"
+
+Share = Annotated[float, Meta(ge=0, le=1)]
+
+
+class Sampling(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The shares of interactions that become candidates."""
+
+    ok: Share = 0.2
+    error: Share = 1.0
+    flagged: Share = 1.0
+
+
+class Flags(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """When an interaction is flagged."""
+
+    latency_ms: Literal["auto"] | Annotated[float, Meta(ge=0)] = "auto"
+    confidence_lt: Share | None = None
+
+
+class ProjectFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What ``project.yml`` says; every key is optional."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=bounds.PROJECT_NAME)] | None = None
+    python: Annotated[str, Meta(pattern=r"^/[^\0\n]*$", title="an absolute path")] | None = None
+    secrets: list[Annotated[str, Meta(pattern=f"^({NAME})$", title="the name of an environment variable")]] = []
+    schedule: (
+        Annotated[str, Meta(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$", title='a time of day as "03:00", UTC')] | None
+    ) = None
+    timeout: Annotated[int, Meta(ge=1, le=bounds.PROJECT_TIMEOUT)] = 3_600
+    sampling: Sampling = Sampling()
+    flag: Flags = Flags()
+    redact: Annotated[tuple[str, ...], Meta(max_length=bounds.PROJECT_PATTERNS)] = REDACTED
+    keep_days: Annotated[int, Meta(ge=1, le=bounds.SERVICE_DAYS)] = 60
+
+
+class MountedProject(Struct, frozen=True, kw_only=True):
+    """A project that the operator mounted."""
+
+    slug: str  # the name of its folder, which is that of the contract
+    folder: Path
+    file: ProjectFile
+
+    @property
+    def name(self) -> str:
+        return self.file.name or self.slug
+
+
+def mounted_projects(folder: Path) -> list[MountedProject]:
+    """Read the projects in a folder, sorted by name.
+
+    Raises :class:`InputError` with everything that is wrong with all of them.
+    """
+    problems, mounted = Collector(), []
+    try:
+        with os.scandir(folder) as items:
+            entries = sorted((item for item in items if not item.name.startswith(".")), key=lambda item: item.name)
+    except (OSError, ValueError) as error:  # ValueError: a NUL byte in the name
+        raise InputError([f"{visible(str(folder))}: {read_problem(error)}"]) from error
+    for entry in entries:
+        path = folder / entry.name
+        if why := _why_not_a_project(entry):
+            problems.problem(encodable(str(path)), why)
+            continue
+        file = _project_file(path / FILE, problems)
+        if file is not None:
+            mounted.append(MountedProject(slug=entry.name, folder=path, file=file))
+    problems.collected().raise_if_any()
+    if len(mounted) > bounds.MOUNTED_PROJECTS:
+        raise InputError([f"{visible(str(folder))}: has more than {bounds.MOUNTED_PROJECTS:,} projects"])
+    return mounted
+
+
+def _why_not_a_project(entry: "os.DirEntry[str]") -> str:
+    if entry.is_symlink():
+        return "is a link, which is not followed; mount the folder itself"
+    if not entry.is_dir(follow_symlinks=False):
+        return f"is not a folder; each project has a folder of its own, with {FILE} in it"
+    if not is_folder_name(entry.name):
+        return f"is not the name of a contract's folder ({IS_NAME}); rename it"
+    return ""
+
+
+def _project_file(path: Path, problems: Collector) -> ProjectFile | None:
+    """Read a ``project.yml``; None if anything is wrong with it, which is among the problems then."""
+    place = encodable(str(path))
+    try:
+        data = read_regular(path, bounds.CONFIG)
+    except FileNotFoundError:
+        problems.problem(place, "no such file; write at least `name:` and how the project is called")
+        return None
+    except OSError as error:
+        problems.problem(place, read_problem(error))
+        return None
+    if data is None or len(data) > bounds.CONFIG:
+        problems.problem(place, NOT_REGULAR if data is None else f"is larger than {mebibytes(bounds.CONFIG)}")
+        return None
+    if not data.strip():
+        problems.problem(place, "is empty; write at least `name:` and how the project is called")
+        return None
+    document = yaml_tree.load(data.removeprefix(UTF8_BOM), texts={"name", "python", "schedule", "redact", "secrets"})
+    value = yaml_tree.without_nulls(document.value)
+    file, wrong = _converted(value)
+    faults = [(problem.line, Mismatch(problem.path, problem.message)) for problem in document.problems]
+    faults += [(document.line(mismatch.path), mismatch) for mismatch in wrong]
+    for line, mismatch in sorted(dict.fromkeys(faults), key=lambda fault: fault[0]):
+        problems.add(Problem.of(Location(place, line), mismatch))
+    return None if faults else file
+
+
+def _converted(value: Any) -> tuple[ProjectFile | None, list[Mismatch]]:
+    if value is None:  # it is no YAML
+        return None, []
+    try:
+        file = msgspec.convert(value, ProjectFile)
+    except msgspec.ValidationError as error:
+        return None, mismatches(value, ProjectFile) or [Mismatch((), str(error))]
+    return file, [*_wrong_patterns(file.redact)]
+
+
+def _wrong_patterns(patterns: Sequence[str]) -> Iterator[Mismatch]:
+    known = ", ".join(REDACTED)
+    for place, pattern in enumerate(patterns):
+        if pattern not in REDACTED:
+            try:
+                compiled(pattern)
+            except PatternError as error:
+                yield Mismatch(("redact", place), f"is none of {known}, and {error}")
+
+
+def write_mounted(connection: Connection, mounted: Sequence[MountedProject], now: int) -> None:
+    """Make the rows of mounted projects, or update their names; a job of :meth:`Database.write`."""
+    for project in mounted:
+        row = {"slug": project.slug, "name": project.name, "secret": secrets.token_hex(), "created_at": now}
+        if not insert_if_new(connection, projects, row):
+            named = projects.update().where(projects.c.slug == project.slug).values(name=project.name)
+            connection.execute(named)

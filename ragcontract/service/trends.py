@@ -1,0 +1,287 @@
+"""The metrics of a project's branch over time, scored again under today's contract, with levels and change points.
+
+They take seconds for thousands of runs, so a thread computes them after an entry was added, and the table ``trends``
+keeps them. A trend that another process computed from newer runs is never replaced.
+"""
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, takewhile
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+from sqlalchemy import Connection, select
+from sqlalchemy.exc import SQLAlchemyError
+
+from ragcontract.core import bounds
+from ragcontract.core.metric import Direction, Scale
+from ragcontract.history.contract_entries import ContractEntries
+from ragcontract.history.entry import Entry
+from ragcontract.history.page_runs import ContractRuns, runs_on_page
+from ragcontract.history.trend_page import Section, section_of
+from ragcontract.service.access import Principal
+from ragcontract.service.blobs import blob
+from ragcontract.service.database import BusyError, Database
+from ragcontract.service.known_contract import (
+    KnownContract,
+    contract_digest,
+    contract_of,
+    newest_run,
+    project_branch,
+)
+from ragcontract.service.recorded import DatabaseStore
+from ragcontract.service.tables import projects, runs, trends
+from ragcontract.statistics.change_points import LEAST_RUNS
+from ragcontract.statistics.levels import sigma
+
+log = logging.getLogger(__name__)
+NO_FIT = "no recorded run has queries and results that fit the contract, so none can be scored again"
+
+
+class TrendRun(Struct, frozen=True, array_like=True, gc=False):
+    """A recorded run."""
+
+    id: int
+    key: str
+    at: int  # milliseconds since 1970
+    commit: str | None
+
+
+class MovedQuery(Struct, frozen=True, array_like=True):
+    """A query whose ranks changed: the mean of the metric before and after."""
+
+    id: str
+    before: float | None
+    after: float | None
+
+
+class TrendChange(Struct, frozen=True, kw_only=True):
+    """A run since which a metric is different."""
+
+    run: TrendRun
+    before: float
+    after: float
+    worse: bool
+    p_value: float | None
+    queries: list[MovedQuery]
+
+
+class MetricTrend(Struct, frozen=True, kw_only=True):
+    """A metric over time."""
+
+    label: str
+    better: Direction
+    scale: Scale
+    level: float | None
+    sigma: float | None
+    values: list[float | None]  # of the runs of the trend
+    changes: list[TrendChange]
+
+
+class Trend(Struct, frozen=True, kw_only=True):
+    """The metrics of a project's branch over time: the body of a row."""
+
+    why_recorded: str = ""  # why the values are as they were recorded; empty if they were computed again
+    notes: Sequence[str] = ()  # what was left out
+    runs: list[TrendRun]
+    metrics: dict[str, MetricTrend]
+
+
+class StoredTrend(Struct, frozen=True, kw_only=True):
+    """A row: a trend, the newest run in it, and the contract that it was computed by."""
+
+    run_id: int
+    golden: str | None
+    body: str
+
+    @property
+    def trend(self) -> Trend:
+        return msgspec.json.decode(self.body, type=Trend)
+
+
+def stored_trend(connection: Connection, project_id: int) -> StoredTrend | None:
+    """Return the trend of a project; None if it was not computed yet."""
+    query = select(trends.c.run_id, trends.c.golden, trends.c.body).where(trends.c.project_id == project_id)
+    row = connection.execute(query).one_or_none()
+    return None if row is None else StoredTrend(run_id=row.run_id, golden=row.golden, body=row.body)
+
+
+class _Results(DatabaseStore):
+    """Counts the bytes of result sets. Whoever may see them is not asked: the project's own entries name them."""
+
+    bytes_read = 0
+
+    def results(self, sha256: str) -> bytes | None:
+        with self._database.read() as connection:
+            data = blob(connection, sha256)
+        self.bytes_read += len(data or b"")
+        return data
+
+
+class _Newest(ContractEntries):
+    """The newest entries of a branch: as many as can be scored again in seconds, and held in memory."""
+
+    store: _Results
+    queries = 1  # of the contract
+
+    def of_branch(self, branch: str | None) -> Iterator[Entry]:
+        number = min(bounds.SERVICE_TREND_RUNS, bounds.SERVICE_TREND_QUERIES // self.queries)
+        newest = islice(super().of_branch(branch), max(number, LEAST_RUNS))
+        return takewhile(lambda _: self.store.bytes_read <= bounds.SERVICE_TREND_BYTES, newest)
+
+
+def compute(database: Database, project_id: int, folder: Path | None) -> bool:
+    """Compute the trend of a project and store it; return False if there is none, or a newer run meanwhile."""
+    with database.read() as connection:
+        run = newest_run(connection, project_id)
+        if run is None:
+            return False
+        branch = project_branch(connection, project_id)
+        slug, name = connection.execute(
+            select(projects.c.slug, projects.c.name).where(projects.c.id == project_id)
+        ).one()
+        contract = contract_of(connection, project_id, folder)
+    entries = _Newest(_Results(database, Principal(actor="trends", project_id=project_id)), slug, name)
+    entries.queries = len(contract.today[0].queries) if contract.today else 1
+    section = section_of(runs_on_page(entries, branch, contract.today))
+    with database.read() as connection:
+        ids = select(runs.c.key, runs.c.id, runs.c.created_at).where(runs.c.project_id == project_id)
+        rows = {row.key: (row.id, row.created_at) for row in connection.execute(ids)}
+    trend = _trend(section, contract, rows)
+    row = {
+        "run_id": run.id,
+        "golden": contract.digest,
+        "computed_at": time.time_ns() // 1_000_000,
+        "body": msgspec.json.encode(trend).decode(),
+    }
+    return database.write(lambda connection: _store(connection, project_id, row))
+
+
+def _store(connection: Connection, project_id: int, row: Mapping[str, object]) -> bool:
+    # The lock makes two processes that write a trend wait for each other; SQLite has one writer anyway.
+    locked = select(projects.c.id).where(projects.c.id == project_id).with_for_update(key_share=True)
+    if connection.execute(locked).one_or_none() is None:
+        return False
+    newest = newest_run(connection, project_id)
+    if newest is None or newest.id != row["run_id"]:
+        return False
+    connection.execute(trends.delete().where(trends.c.project_id == project_id))
+    connection.execute(trends.insert().values(project_id=project_id, **row))
+    return True
+
+
+def _trend(section: Section, contract: KnownContract, rows: Mapping[str, tuple[int, int]]) -> Trend:
+    of = section.of
+    shown = {
+        run.id: TrendRun(rows[run.id][0], run.id, rows[run.id][1], run.commit) for run in of.runs if run.id in rows
+    }
+    why = contract.problem if contract.today is None else "" if of.questions else NO_FIT
+    return Trend(
+        why_recorded=why,
+        notes=of.notes,
+        runs=[*shown.values()],
+        metrics={key: _metric(section, key, shown) for key in of.series},
+    )
+
+
+def _metric(section: Section, key: str, shown: Mapping[str, TrendRun]) -> MetricTrend:
+    of: ContractRuns = section.of
+    series = of.series[key]
+    changes = [*_changes(section, key, shown)]
+    values = {run.id: value for run, value in series.known}
+    order = {run.id: place for place, (run, _) in enumerate(series.known)}
+    places = sorted(order[change.run.key] for change in changes)
+    return MetricTrend(
+        label=series.metric.label,
+        better=series.metric.better,
+        scale=series.metric.scale,
+        level=of.level(key),
+        sigma=sigma([value for _, value in series.known], places),
+        values=[values.get(run_id) for run_id in shown],
+        changes=changes,
+    )
+
+
+def _changes(section: Section, key: str, shown: Mapping[str, TrendRun]) -> Iterator[TrendChange]:
+    for change in reversed(section.changes):  # the oldest first
+        step = next((step for step in change.steps if step.metric.key == key), None)
+        if step is not None and change.run.id in shown:
+            yield TrendChange(
+                run=shown[change.run.id],
+                before=step.point.before,
+                after=step.point.after,
+                worse=step.worse,
+                p_value=step.point.p_value,
+                queries=[MovedQuery(*query) for query in change.queries[: bounds.PAGE_QUERIES]],
+            )
+
+
+class Trends:
+    """The thread that computes trends, and the projects that wait for it, each once."""
+
+    def __init__(self, database: Database, folder: Path | None = None) -> None:
+        """Take the database, and the folder of the mounted projects if there are any."""
+        self._database, self.folder = database, folder
+        self._waiting: deque[int] = deque()
+        self._changed = threading.Condition()
+        self._ended = False
+        self._thread = threading.Thread(target=self._run, name="trends", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread. It begins with the projects whose trends are missing or old."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the thread after the trend that it computes."""
+        with self._changed:
+            self._ended = True
+            self._changed.notify()
+        self._thread.join()
+
+    def note(self, project_id: int) -> None:
+        """Ask for the trend of a project to be computed, as after a run was added to it."""
+        with self._changed:
+            if project_id not in self._waiting:
+                self._waiting.append(project_id)
+                self._changed.notify()
+
+    def is_current(self, connection: Connection, project_id: int, stored: StoredTrend | None) -> bool:
+        """Return whether a trend is of a project's newest run, if it has any, and of its contract as it is now."""
+        newest = newest_run(connection, project_id)
+        if newest is None or stored is None:
+            return newest is None
+        return (stored.run_id, stored.golden) == (newest.id, contract_digest(connection, project_id, self.folder))
+
+    def _run(self) -> None:
+        self._tried(None)
+        while (project_id := self._next()) is not None:
+            self._tried(project_id)
+
+    def _next(self) -> int | None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._ended or self._waiting)
+            return None if self._ended else self._waiting.popleft()
+
+    def _tried(self, project_id: int | None) -> None:
+        """Compute the trend of a project, or look for old ones if it is None; try again later without a database."""
+        try:
+            with self._database.read() as connection:
+                wanted = [*connection.execute(select(projects.c.id)).scalars()] if project_id is None else [project_id]
+                old = [each for each in wanted if not self.is_current(connection, each, stored_trend(connection, each))]
+            if project_id is None:
+                for each in old:
+                    self.note(each)
+            elif old:
+                compute(self._database, project_id, self.folder)
+        except (BusyError, SQLAlchemyError) as error:
+            log.warning("a trend was not computed, which is tried again: %s", type(error).__name__)
+            if project_id is not None:
+                self.note(project_id)
+            with self._changed:
+                self._changed.wait_for(lambda: self._ended, bounds.SERVICE_DATABASE_WAIT)
+        except Exception:
+            log.exception("the trend of project %s could not be computed", project_id)

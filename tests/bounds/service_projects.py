@@ -1,0 +1,120 @@
+"""Limits on the projects of the team service: what an operator mounts, and what is computed of recorded runs."""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ragcontract.core.errors import InputError
+from ragcontract.history.entry import NewEntry
+from ragcontract.service.mounted import mounted_projects
+from ragcontract.service.tables import metadata
+from ragcontract.service.trends import compute, stored_trend
+from tests.bounds.lab import Case, Cases, Lab
+from tests.bounds.service import a_database
+from tests.builders import as_jsonl, golden
+from tests.history.trends import results_at, run_at
+from tests.service.served import Served
+
+CONFIG = "minimums: {mrr_at_k: 0.1}\n"
+
+
+def mounted(lab: Lab, text: str, number: int = 1) -> bool:
+    """Mount projects with this project.yml."""
+    for count in range(number):
+        (lab.folder / f"projects/p{count}").mkdir(parents=True, exist_ok=True)
+        (lab.folder / f"projects/p{count}/project.yml").write_text(text)
+    try:
+        return len(mounted_projects(lab.folder / "projects")) == number
+    except InputError:
+        return False
+
+
+def names_of(number: int) -> list[str]:
+    return [f"q{count}" for count in range(number)]
+
+
+def contract_of(names: Iterable[str]) -> list[str]:
+    """Return a golden file for each query."""
+    return [as_jsonl(golden(name, f"{name}.md")) for name in names]
+
+
+def runs_of(ranks: Sequence[int], names: Sequence[str] = ("q0",), **fields: Any) -> list[NewEntry]:
+    """Return a run for each rank, which the relevant documents of all queries have in it."""
+    return [run_at(count, results_at(dict.fromkeys(names, rank)), **fields) for count, rank in enumerate(ranks)]
+
+
+class Recorded:
+    """A service to which runs were sent, with a contract."""
+
+    def __init__(self, lab: Lab, texts: Sequence[str], entries: Iterable[NewEntry], size: int = 0) -> None:
+        """The contract is filled up to ``size`` bytes."""
+        self.database = a_database(lab)
+        self.database.write(metadata.create_all)
+        self._served = Served(self.database)
+        blob = json.dumps({"golden": texts, "config": CONFIG}).encode().ljust(size)
+        digest = self._served.send_blob(blob, "golden")
+        self.runs = [self._served.add(new, golden=digest, default_branch=True) for new in entries]
+
+    def diff(self) -> Any:
+        """Return what changed in the last run since the last pass."""
+        return self._served.request("GET", f"/runs/{self.runs[-1]}/diff")
+
+    def scored_again(self) -> int:
+        """Return how many runs the trend has."""
+        assert compute(self.database, 1, None)
+        with self.database.read() as connection:
+            stored = stored_trend(connection, 1)
+        assert stored is not None
+        assert not stored.trend.why_recorded
+        return len(stored.trend.runs)
+
+
+def a_contract(lab: Lab, size: int) -> bool:
+    return bool(Recorded(lab, contract_of(["q0"]), runs_of([1, 1]), size).diff().status_code == 200)
+
+
+def golden_files(lab: Lab, number: int) -> bool:
+    names = names_of(number)
+    return bool(Recorded(lab, contract_of(names), runs_of([1, 1], names)).diff().status_code == 200)
+
+
+def runs_scored_again(lab: Lab, number: int) -> bool:
+    return Recorded(lab, contract_of(["q0"]), runs_of([1] * number)).scored_again() == number
+
+
+def bytes_of_results(lab: Lab, size: int) -> bool:
+    """Whether the run before is scored again after the result set of the newest one was read, which has this size."""
+    before, newest = runs_of([1, 2])
+    assert newest.results is not None
+    padded = run_at(1, newest.results.ljust(size, b"\n"))
+    return Recorded(lab, contract_of(["q0"]), [before, padded]).scored_again() == 2
+
+
+def lost_queries(lab: Lab, number: int) -> bool:
+    names = names_of(number)
+    answer = Recorded(lab, contract_of(names), runs_of([1, 9], names)).diff().json()
+    assert len(answer["lost"]) + answer["more_lost"] == number
+    return bool(answer["more_lost"] == 0)
+
+
+def passes(lab: Lab, number: int) -> bool:
+    """Find the oldest of this many passes; the others do not count."""
+    first, *others, last = runs_of([1] * (number + 1))
+    dirty = [run_at(count, new.results, source={"dirty": True}) for count, new in enumerate(others, 1)]
+    return bool(Recorded(lab, contract_of(["q0"]), [first, *dirty, last]).diff().status_code == 200)
+
+
+CASES: Cases = {
+    "MOUNTED_PROJECTS": Case(lambda lab, number: mounted(lab, "name: x\n", number), small=3),
+    "PROJECT_NAME": Case(lambda lab, size: mounted(lab, f"name: {'x' * size}\n")),
+    "PROJECT_TIMEOUT": Case(lambda lab, seconds: mounted(lab, f"timeout: {seconds}\n")),
+    "PROJECT_PATTERNS": Case(lambda lab, number: mounted(lab, f"redact: {['x'] * number}\n")),
+    "SERVICE_DAYS": Case(lambda lab, days: mounted(lab, f"keep_days: {days}\n")),
+    "SERVICE_CONTRACT": Case(a_contract, small=1_000),
+    "SERVICE_GOLDEN_FILES": Case(golden_files),
+    "SERVICE_TREND_RUNS": Case(runs_scored_again, small=15),
+    "SERVICE_TREND_QUERIES": Case(runs_scored_again, small=15),
+    "SERVICE_TREND_BYTES": Case(bytes_of_results, small=1_000),
+    "SERVICE_DIFF_QUERIES": Case(lost_queries, small=3),
+    "SERVICE_PASSES": Case(passes, small=3),
+}

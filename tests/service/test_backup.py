@@ -1,0 +1,230 @@
+"""A copy of the database while it is written to, a check of it, and a restored copy that has all that was there."""
+
+import hashlib
+import stat
+import zlib
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from threading import Event, Thread
+
+import pytest
+from sqlalchemy import URL, Connection, func, select
+
+from ragcontract.service.database import Database
+from ragcontract.service.migrate import newest
+from ragcontract.service.tables import blobs, points, projects, runs
+from tests.history.entries import new_entry
+from tests.history.entries import runs as recorded
+from tests.process import rag_contract
+from tests.service.conftest import open_database
+from tests.service.serve_process import serving
+
+ENTRIES = recorded(3)
+WHOLE = (0, "the database is whole\n", "")
+
+
+def name_of(url: URL) -> str:
+    """Return what a user names the database."""
+    return url.render_as_string(hide_password=False)
+
+
+def record(connection: Connection, number: int, text: str, key: str) -> None:
+    """Record a run with a result set of its own and a point."""
+    data = f"results of {number}".encode() * 100
+    digest = hashlib.sha256(data).hexdigest()
+    blob = {"sha256": digest, "kind": "results", "bytes": len(data), "body": zlib.compress(data), "created_at": 1}
+    connection.execute(blobs.insert().values(blob))
+    run = {"id": number, "project_id": 1, "key": key, "origin": "ci", "state": "completed", "created_at": number}
+    connection.execute(runs.insert().values(run | {"entry": text, "verdict": "pass", "results": digest}))
+    point = {"project_id": 1, "metric": "mrr_at_5", "at": number, "run_id": number, "value": 0.5}
+    connection.execute(points.insert().values(point))
+
+
+@pytest.fixture
+def filled(database: Database) -> Database:
+    """A database with three runs in a project."""
+
+    def job(connection: Connection) -> None:
+        row = {"id": 1, "slug": "docs", "name": "docs", "secret": "s", "created_at": 1}
+        connection.execute(projects.insert().values(row))
+        for number, new in enumerate(ENTRIES, 1):
+            record(connection, number, new.content.decode(), new.entry.id)
+
+    database.write(job)
+    return database
+
+
+def counts(database: Database) -> tuple[int, ...]:
+    with database.read() as connection:
+        tables = (runs, points, blobs)
+        return tuple(connection.execute(select(func.count()).select_from(table)).scalar_one() for table in tables)
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_a_copy_that_is_made_under_writing_is_whole_and_restores_all(
+    filled: Database, migrated: URL, tmp_path: Path
+) -> None:
+    file, copy = tmp_path / "service.db", tmp_path / "copy.db"
+    enough, stop = Event(), Event()
+    acknowledged = [len(ENTRIES)]
+
+    def write() -> None:
+        number = acknowledged[0]
+        while not stop.is_set():
+            number += 1
+            new = new_entry(run=number)
+            filled.write(partial(record, number=number, text=new.content.decode(), key=new.entry.id))
+            acknowledged[0] = number
+            if number > 100:
+                enough.set()
+
+    writer = Thread(target=write, daemon=True)
+    writer.start()
+    assert enough.wait(60)
+    before = acknowledged[0]
+    ended = rag_contract("service", "backup", str(copy), "--db", name_of(migrated))
+    stop.set()
+    writer.join()
+    assert ended == (0, f"copied to {copy}\n", "")
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+    assert rag_contract("service", "check", "--db", str(copy)) == WHOLE
+    with filled.read() as connection:
+        everything = {each.id: tuple(each) for each in connection.execute(runs.select())}
+    filled.close()
+    for path in tmp_path.glob("service.db*"):  # as the documents say
+        path.unlink()
+    copy.rename(file)
+    with serving("--db", str(file), cwd=tmp_path) as served:
+        assert served.client.get("/readyz").status_code == 200
+        with open_database(migrated) as restored:
+            number = counts(restored)[0]
+            assert counts(restored) == (number, number, number)
+            assert number >= before
+            with restored.read() as connection:
+                for each in connection.execute(runs.select()):
+                    assert everything[each.id] == tuple(each)
+        assert rag_contract("service", "check", "--db", str(file)) == WHOLE
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_a_copy_replaces_no_file(migrated: URL, tmp_path: Path) -> None:
+    taken, missing = tmp_path / "taken.db", tmp_path / "none" / "copy.db"
+    taken.write_text("mine")
+    for path, reason in ((taken, "File exists"), (missing, "No such file or directory"), (tmp_path, "File exists")):
+        ended = rag_contract("service", "backup", str(path), "--db", name_of(migrated))
+        assert ended == (2, "", f"error: {path}: cannot be written ({reason})\n")
+    assert taken.read_text() == "mine"
+
+
+def damage_page(file: Path) -> None:
+    """Overwrite a page that has rows."""
+    data = file.read_bytes()
+    page = data.index(b"mrr_at_5") // 4096 * 4096
+    file.write_bytes(data[:page] + b"\xff" * 4096 + data[page + 4096 :])
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_a_copy_that_fails_leaves_nothing(filled: Database, migrated: URL, tmp_path: Path) -> None:
+    filled.close()
+    damage_page(tmp_path / "service.db")
+    ended = rag_contract("service", "backup", str(tmp_path / "copy.db"), "--db", name_of(migrated))
+    assert (ended.code, ended.out) == (2, "")
+    assert "copy.db: cannot be written (database disk image is malformed)" in ended.err
+    assert not (tmp_path / "copy.db").exists()
+
+
+@pytest.mark.parametrize("kind", ["postgres"])
+def test_postgres_has_its_own_copies(migrated: URL, tmp_path: Path) -> None:
+    ended = rag_contract("service", "backup", str(tmp_path / "copy"), "--db", name_of(migrated))
+    assert (ended.code, ended.out) == (2, "")
+    assert f"for Postgres, use `pg_dump --format=custom --file={tmp_path}/copy`" in ended.err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("command", [("backup", "copy.db"), ("check",)])
+def test_a_database_that_is_missing_is_not_created(
+    command: Sequence[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    message = "error: --db service.db: there is no such file; `rag-contract service migrate` creates it\n"
+    assert rag_contract("service", *command) == (2, "", message)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_database_as_it_should_be_is_whole(filled: Database, migrated: URL) -> None:
+    assert counts(filled) == (3, 3, 3)
+    assert rag_contract("service", "check", "--db", name_of(migrated)) == WHOLE
+
+
+def first_blob(number: int) -> str:
+    return hashlib.sha256(f"results of {number}".encode() * 100).hexdigest()
+
+
+def with_body(body: bytes) -> Callable[[Connection], object]:
+    def job(connection: Connection) -> None:
+        connection.execute(blobs.update().where(blobs.c.sha256 == first_blob(1)).values(body=body))
+
+    return job
+
+
+def sql(statement: str) -> Callable[[Connection], object]:
+    return lambda connection: connection.exec_driver_sql(statement)
+
+
+DATA = b"results of 1" * 100
+DAMAGES: dict[str, tuple[Callable[[Connection], object], str]] = {
+    "another content": (with_body(zlib.compress(b"x")), f"blob {first_blob(1)} is damaged"),
+    "a cut blob": (with_body(zlib.compress(DATA)[:-6]), f"blob {first_blob(1)} is damaged"),
+    "noise": (with_body(b"noise"), f"blob {first_blob(1)} is damaged (Error -3 "),
+    "another size": (sql("UPDATE blobs SET bytes = 7"), f"blob {first_blob(2)} is damaged"),
+    "an entry of another run": (
+        sql("UPDATE runs SET entry = (SELECT entry FROM runs WHERE id = 2)"),
+        "runs: 1: entries/",
+    ),
+    "an entry that is none": (sql("UPDATE runs SET entry = 'text' WHERE id = 3"), "is not an entry of a history"),
+    "a key that is none": (sql("UPDATE runs SET key = '../x' WHERE id = 3"), "runs: 3: entries/docs/"),
+    "an open protection": (sql("INSERT INTO deletions VALUES ('age')"), "what was recorded is not protected"),
+    "an older revision": (
+        sql("UPDATE alembic_version SET version_num = '0000'"),
+        f"the database is at 0000, this rag-contract knows {newest()}",
+    ),
+}
+
+
+@pytest.mark.parametrize(("damage", "message"), DAMAGES.values(), ids=DAMAGES.keys())
+def test_what_is_wrong_is_named(
+    damage: Callable[[Connection], object], message: str, filled: Database, migrated: URL
+) -> None:
+    def job(connection: Connection) -> None:
+        for table in ("runs", "blobs"):
+            unprotected = f"DROP TRIGGER {table}_update" + ("" if filled.is_sqlite else f" ON {table}")
+            connection.exec_driver_sql(unprotected)
+        damage(connection)
+
+    filled.write(job)
+    ended = rag_contract("service", "check", "--db", name_of(migrated))
+    assert (ended.code, ended.err) == (1, "")
+    assert message in ended.out
+    assert all(line.endswith("\n") for line in ended.out.splitlines(keepends=True))
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_a_damaged_file_is_not_whole(filled: Database, migrated: URL, tmp_path: Path) -> None:
+    filled.close()
+    damage_page(tmp_path / "service.db")
+    ended = rag_contract("service", "check", "--db", name_of(migrated))
+    assert (ended.code, ended.err) == (1, "")
+    assert "integrity: " in ended.out or "malformed" in ended.out
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_a_row_without_its_parent_is_named(filled: Database, migrated: URL) -> None:
+    raw = filled.engine.raw_connection()
+    raw.cursor().execute("PRAGMA foreign_keys=OFF")
+    raw.cursor().execute("UPDATE tokens SET project_id = 7")
+    raw.cursor().execute("INSERT INTO broken (project_id, query_id, run_id, rules) VALUES (1, 'q', 99, '[]')")
+    raw.invalidate()
+    ended = rag_contract("service", "check", "--db", name_of(migrated))
+    assert (ended.code, ended.err) == (1, "")
+    assert "refers to a row of runs that is gone" in ended.out
