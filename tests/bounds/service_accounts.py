@@ -199,6 +199,16 @@ def in_time(_: Lab, seconds: int) -> bool:
     return True
 
 
+def headers(_: Lab, size: int) -> bool:
+    scope: Any = {"raw_path": b"/login", "query_string": b"next=/", "headers": [(b"x", b"")]}
+    scope["headers"].append((b"y", b"a" * (size - len("/loginnext=/xy"))))
+    try:
+        limits.check_size_of_headers(scope)
+    except ProblemError as error:
+        return error.status != 431
+    return True
+
+
 def local_path(lab: Lab, size: int) -> bool:
     with serving(lab) as (_, client, key):
         path = "/".ljust(size, "a")
@@ -224,5 +234,6 @@ CASES: Cases = {
     "SERVICE_FORM": Case(form),
     "SERVICE_BODIES": Case(bodies, small=1000),
     "BODY_SECONDS": Case(in_time),
+    "SERVICE_HEADERS": Case(headers),
     "LOCAL_PATH": Case(local_path),
 }

@@ -8,7 +8,7 @@ from typing import Any
 from httpx import Response
 from litestar.testing import TestClient
 from msgspec import Struct
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
 from ragcontract.service.access import ROLES, SCOPES
 from ragcontract.service.accounts import (
@@ -16,13 +16,14 @@ from ragcontract.service.accounts import (
     add_personal_key,
     add_user,
     create_key,
+    digest,
     revoke_key,
     update_user,
 )
 from ragcontract.service.audit import DAY, Author
 from ragcontract.service.database import Database
 from ragcontract.service.logging_in import create_link, log_in_with_key
-from ragcontract.service.tables import projects
+from ragcontract.service.tables import projects, sessions, users
 from ragcontract.service.web.app import Settings, application
 from ragcontract.service.web.authentication import SECURE_COOKIE, now_ms
 
@@ -100,6 +101,10 @@ def askers(connection: Connection) -> dict[str, Asker]:
     gone = new_user(connection, "gone")
     session_of_gone = new_session(connection, gone)
     update_user(connection, "gone", author(), disabled=True)
+    # As if the login had been committed just after that.
+    number = connection.execute(select(users.c.id).where(users.c.name == "gone")).scalar_one()
+    late = {"sha256": digest(session_of_gone), "user_id": number, "created_at": now_ms(), "seen_at": now_ms()}
+    connection.execute(sessions.insert().values(late))
     link = create_link(connection, "admin", author())
     unknown = create_key(connection, name="unknown", now=now_ms())
     connection.exec_driver_sql(f"DELETE FROM tokens WHERE id = {unknown.id}")

@@ -21,7 +21,15 @@ from ragcontract.service.database import BusyError, Database
 from ragcontract.service.logging_in import note_session_use
 from ragcontract.service.web.authentication import Credential, credential_of, host_of, now_ms, principal_with
 from ragcontract.service.web.problem_details import ProblemError, answer_to
-from ragcontract.service.web.request_limits import Bodies, Bucket, RequestRates, address_of, network_of, seconds
+from ragcontract.service.web.request_limits import (
+    Bodies,
+    Bucket,
+    RequestRates,
+    address_of,
+    check_size_of_headers,
+    network_of,
+    seconds,
+)
 
 log = logging.getLogger(__name__)
 HEALTH = frozenset({"/healthz", "/readyz"})
@@ -99,9 +107,7 @@ class Front:
             await self._note_use(credential, principal, bucket)
 
     def _check_headers(self, scope: HTTPScope) -> None:
-        sizes = [len(name) + len(value) for name, value in scope["headers"]]
-        if sum(sizes) + len(scope["raw_path"]) + len(scope["query_string"]) > bounds.SERVICE_HEADERS:
-            raise ProblemError(431)  # the server refuses only what does not arrive at once
+        check_size_of_headers(scope)
         names = [name for name, _ in scope["headers"] if name in _ONCE]
         if len(names) != len({*names}):
             raise ProblemError(400, "a header is there twice")

@@ -123,6 +123,13 @@ def network_of(address: str | None) -> str:
     return str(parsed.ipv4_mapped or ipaddress.ip_network((int(parsed), _NEW_NETWORK), strict=False))
 
 
+def check_size_of_headers(scope: HTTPScope) -> None:
+    """Raise the problem 431 if the path and the headers are too long; the server refuses some of these, but not all."""
+    sizes = [len(name) + len(value) for name, value in scope["headers"]]
+    if sum(sizes) + len(scope["raw_path"]) + len(scope["query_string"]) > bounds.SERVICE_HEADERS:
+        raise ProblemError(431)
+
+
 class Bodies:
     """The bodies of all requests that are being read: each has a limit and a time, and all together have a limit."""
 
