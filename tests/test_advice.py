@@ -124,8 +124,9 @@ def quoted(path: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 def with_commands(command: click.Command) -> list[click.Command]:
-    """Return a command and its own commands."""
-    return [command, *(command.commands.values() if isinstance(command, click.Group) else ())]
+    """Return a command and its own commands, and theirs."""
+    own = command.commands.values() if isinstance(command, click.Group) else ()
+    return [command, *(each for one in own for each in with_commands(one))]
 
 
 def test_every_command_that_is_advised_exists_with_its_options() -> None:

@@ -6,11 +6,12 @@ The records are those of ``rag-contract compare --format json``; ``rag-contract 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import PurePath
-from typing import Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta, Struct
 
+from ragcontract.contract.resolve import Contract
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Direction, Metric, Scale
@@ -19,8 +20,14 @@ from ragcontract.core.phrase import Name
 from ragcontract.core.run import SourceFile, ranks_by_id
 from ragcontract.core.safe_text import clipped, encodable, visible
 from ragcontract.decision.evaluated import Evaluation
+from ragcontract.decision.gate_report import named
+from ragcontract.decision.input_problems import input_problems
 from ragcontract.decision.run_notes import likely_mistakes, run_notes
+from ragcontract.evaluation.aggregates import aggregate
 from ragcontract.evaluation.observations import Versions
+from ragcontract.evaluation.plan import Plan
+from ragcontract.evaluation.side import Side
+from ragcontract.files.problems import Collector, Problems
 from ragcontract.files.writing import document
 from ragcontract.report.blocks import Block, Fold, Form, Heading, Items, Lines, Note, Parts, Table, Text
 from ragcontract.report.build import TOOL
@@ -29,6 +36,9 @@ from ragcontract.report.parts import shown_files
 from ragcontract.runs.baseline_file import Tool
 from ragcontract.statistics.sign_flips import Change
 from ragcontract.statistics.significance import Z_95, change_bounds, mean_interval
+
+if TYPE_CHECKING:
+    from ragcontract.judgments.check import JudgeFiles
 
 Interval = tuple[float, float]
 DIGITS = 4
@@ -123,6 +133,51 @@ class RunComparison(Struct, frozen=True, kw_only=True):
 def render(made: RunComparison) -> Iterator[bytes]:
     """Encode the comparison as JSON, one query per line."""
     return document(made, {"disagreements": made.disagreements})
+
+
+class ComparedRuns(Struct, frozen=True, kw_only=True):
+    """Runs that were evaluated under one contract."""
+
+    evaluations: Sequence[Evaluation]
+    warnings: Sequence[str]
+
+
+def compared_under(
+    contract: Contract, plan: Plan, sides: Sequence[Side], judge: "JudgeFiles | None" = None
+) -> ComparedRuns:
+    """Average scored runs; raises :class:`~ragcontract.core.errors.InputError` with the problems of all of them.
+
+    ``sides`` are the runs as they were evaluated with the ``plan``.
+    """
+    evaluations: list[Evaluation] = []
+    problems = contract.problems + (judge.problems if judge else Problems())
+    for side in sides:
+        first = sides[0] if evaluations else None
+        aggregates = aggregate(plan, side, first)
+        problems += side.problems + _about_questions(side)
+        problems += input_problems(Evaluation(contract=contract, run=side, baseline=None, aggregates=aggregates))
+        evaluations.append(Evaluation(contract=contract, run=side, baseline=first, aggregates=aggregates))
+    _without_repeats(problems).raise_if_any()
+    return ComparedRuns(evaluations=evaluations, warnings=list(dict.fromkeys(problems.warnings)))
+
+
+def _about_questions(side: Side) -> Problems:
+    """Return a problem if a stored baseline has other questions with the ids of golden queries."""
+    problems = Collector()
+    if side.rows.changed:
+        problems.problem(
+            side.name, f"has another question for {named(side.rows.changed)}; recreate it with `rag-contract baseline`"
+        )
+    return problems.collected()
+
+
+def _without_repeats(problems: Problems) -> Problems:
+    """Return each problem and warning once, because those of the contract are repeated for each run."""
+    return Problems(
+        problems=tuple(dict.fromkeys(problems.problems)),
+        more=problems.more,
+        warnings=tuple(dict.fromkeys(problems.warnings)),
+    )
 
 
 def comparison_of(

@@ -15,14 +15,13 @@ from ragcontract.core.errors import InputError
 from ragcontract.core.numbers import count
 from ragcontract.core.rule import names_of
 from ragcontract.core.run import RanksById, ranks_by_id
-from ragcontract.decision.compared_runs import compared_under
 from ragcontract.decision.evaluated import Evaluation
 from ragcontract.evaluation.plan import plan_for
 from ragcontract.evaluation.source import Local, entry_ref
 from ragcontract.history.choose_baseline import Chosen, document_of
 from ragcontract.history.entry import Entry
 from ragcontract.history.interface import ConflictError
-from ragcontract.report.comparison import RunComparison, comparison_of
+from ragcontract.report.comparison import RunComparison, compared_under, comparison_of
 from ragcontract.rules.ranks import ForbiddenDocs, MustInclude, MustRankAtMost, RankRules
 from ragcontract.service.blobs import blob
 from ragcontract.service.database import index_key

@@ -1,9 +1,5 @@
 """``service user`` and ``service token``: the first accounts, on the command line."""
 
-import subprocess
-from pathlib import Path
-
-import httpx
 import pytest
 from sqlalchemy import URL, select
 
@@ -11,7 +7,7 @@ from ragcontract.core import bounds
 from ragcontract.history.entry import folder_of
 from ragcontract.service.database import Database
 from ragcontract.service.tables import audit, projects
-from tests.process import COMMAND, Ended, rag_contract
+from tests.process import Ended, rag_contract
 from tests.service.askers import FROM_OWN_PAGE, ask, by_key, client_of
 
 
@@ -71,22 +67,3 @@ def test_a_user_is_added_once(migrated: URL) -> None:
     first, second = (service(migrated, "user", "add", "ana", "--role", "admin") for _ in range(2))
     assert (first.code, second.code) == (0, 2)
     assert "there is a user ana already" in second.err
-
-
-def test_the_first_start_prints_a_link_for_the_administrator(tmp_path: Path) -> None:
-    argv = [*COMMAND, "serve", "--port", "0", "--db", str(tmp_path / "service.db")]
-    printed: list[str] = []
-    for _ in range(2):
-        with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
-            assert process.stdout
-            address = process.stdout.readline().split()[-1]
-            try:
-                if not printed:
-                    process.stdout.readline()
-                    url, _, link = process.stdout.readline().strip().partition("?link=")
-                    answer = httpx.post(url, data={"link": link}, headers=FROM_OWN_PAGE)
-                    assert (url, answer.status_code) == (f"{address}/login", 200)
-            finally:
-                process.terminate()
-            printed.append(process.stdout.read())
-    assert printed == ["", ""]  # the second start has no link: somebody has logged in

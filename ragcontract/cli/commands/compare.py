@@ -12,12 +12,11 @@ from ragcontract.cli.history_options import contract_option, history_named, hist
 from ragcontract.cli.options import clock, find_files, refuse_outputs, takes
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode
-from ragcontract.decision.compared_runs import compared_under
 from ragcontract.decision.evaluated import judged, plan_of
 from ragcontract.evaluation.source import Inputs, Local, is_entry
 from ragcontract.files.writing import goes_to_stdout, write_files
 from ragcontract.report import comparison, markdown, terminal
-from ragcontract.report.comparison import RunComparison, compared_runs, comparison_of
+from ragcontract.report.comparison import RunComparison, compared_runs, compared_under, comparison_of
 from ragcontract.report.html import page
 from ragcontract.report.terminal import without_colours
 from ragcontract.runs.readers import open_baseline

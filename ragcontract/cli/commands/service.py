@@ -1,11 +1,11 @@
 """``rag-contract service``: what the operator of the team service does beside serving."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
-from ragcontract.cli.account_commands import token, user
 from ragcontract.cli.console import say
 from ragcontract.cli.service_options import db_option, of_service
 from ragcontract.core import bounds
@@ -15,6 +15,17 @@ from ragcontract.core.lines import Line
 MIGRATE: Line[Callable[[str], str]] = Line(home="ragcontract.service.upkeep:migrated")
 BACKUP: Line[Callable[[str, Path], None]] = Line(home="ragcontract.service.upkeep:back_up")
 CHECK: Line[Callable[[str], list[str]]] = Line(home="ragcontract.service.upkeep:problems_of")
+ADDED_USER: Line[Callable[[str, str, str], str]] = Line(home="ragcontract.service.first_accounts:added_user")
+NEW_LINK: Line[Callable[[str, str], str]] = Line(home="ragcontract.service.first_accounts:new_link")
+ADDED_KEY: Line[Callable[..., Any]] = Line(home="ragcontract.service.first_accounts:added_key")
+ROLES = ("viewer", "editor", "admin")
+SCOPES = ("read", "ingest", "record", "run")
+url_option = click.option(
+    "--url",
+    default="http://127.0.0.1:8000",
+    metavar="URL",
+    help="The address at which browsers reach the service. [http://127.0.0.1:8000]",
+)
 
 
 @click.group("service")
@@ -61,5 +72,65 @@ def check(*, db: str) -> int:
     return ExitCode.BROKEN if problems else ExitCode.PASS
 
 
-command.add_command(user)
-command.add_command(token)
+@command.group("user")
+def user() -> None:
+    """Add people, who log in with a link that works once."""
+
+
+@user.command("add")
+@click.argument("name", metavar="NAME")
+@click.option("--role", required=True, type=click.Choice(ROLES), help="What the user may do.")
+@url_option
+@db_option
+def add_user(*, name: str, role: str, url: str, db: str) -> int:
+    """Add a user, and print a link that logs the user in."""
+    _say_link(url, of_service(ADDED_USER)(db, name, role))
+    return ExitCode.PASS
+
+
+@user.command("link")
+@click.argument("name", metavar="NAME")
+@url_option
+@db_option
+def link(*, name: str, url: str, db: str) -> int:
+    """Print another link for a user. The one before is no longer valid."""
+    _say_link(url, of_service(NEW_LINK)(db, name))
+    return ExitCode.PASS
+
+
+@command.group("token")
+def token() -> None:
+    """Make keys for CI and other programs."""
+
+
+@token.command("add")
+@click.argument("name", metavar="NAME")
+@click.option(
+    "--scope",
+    "scopes",
+    required=True,
+    multiple=True,
+    type=click.Choice(SCOPES),
+    help="What the key may do; repeatable.",
+)
+@click.option("--project", metavar="CONTRACT", help="The only project that the key may see. [all]")
+@click.option(
+    "--expires", type=click.IntRange(1, bounds.KEY_DAYS), metavar="DAYS", help="For how many days it is valid. [always]"
+)
+@db_option
+def add_token(*, name: str, scopes: Sequence[str], project: str | None, expires: int | None, db: str) -> int:
+    """Make a key, and print it. It is not shown again.
+
+    A project that does not exist is created. It is the contract of that name (`name` in ragcontract.yml), or has that
+    slug.
+    """
+    added = of_service(ADDED_KEY)(db, name, scopes, project, expires)
+    if added.is_new_project:
+        say(f"created project {added.slug}\n", err=True)
+    say(f"{added.text}\n")
+    return ExitCode.PASS
+
+
+def _say_link(url: str, secret: str) -> None:
+    say(f"{url.rstrip('/')}/login?link={secret}\n")
+    say(f"The link works once, within {bounds.LINK_SECONDS // 60} minutes.\n", err=True)
