@@ -12,17 +12,22 @@ import re
 import secrets
 import string
 from collections.abc import Collection
-from typing import Any, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast, get_args
 
+from msgspec import Struct
 from sqlalchemy import Connection, Row, delete, func, or_, select, update
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.history.interface import ConflictError
-from ragcontract.service.access import ROLES, SCOPES, Principal, Role, Scope
-from ragcontract.service.audit import DAY, Author, record
+from ragcontract.service.audit import Author, record
+from ragcontract.service.database import DAY, Rows
 from ragcontract.service.tables import projects, sessions, tokens, users
 
+Role = Literal["viewer", "editor", "admin"]
+Scope = Literal["read", "ingest", "record", "run"]
+ROLES: tuple[Role, ...] = get_args(Role)  # each may do what those before it may
+SCOPES: tuple[Scope, ...] = get_args(Scope)
 ALPHABET = string.ascii_letters + string.digits
 PREFIX_LENGTH, SECRET_LENGTH = 8, 43  # 62^43 is a little over 2^256
 _KEY = re.compile(rf"rc_([A-Za-z0-9]{{{PREFIX_LENGTH}}})_([A-Za-z0-9]{{{SECRET_LENGTH}}})")
@@ -30,6 +35,18 @@ LINK = "link"  # in place of scopes
 FIRST_ADMIN = "admin"
 _USER_NAME = re.compile(r"[a-z0-9][a-z0-9@._+-]*", re.ASCII)  # no two names look alike
 _KEY_NAME = re.compile(r"[ -~]*[!-~][ -~]*", re.ASCII)
+
+
+class Principal(Struct, frozen=True, kw_only=True):
+    """Who sent a request."""
+
+    actor: str  # for the audit log: user:ana, or key:rc_1a2b3c4d
+    role: Role | None = None  # of a person
+    scopes: frozenset[Scope] = frozenset()  # of a machine's key
+    project_id: int | None = None  # the only project that the key may see; None for all
+    user_id: int | None = None
+    token_id: int | None = None
+    has_cookie: bool = False  # a browser sends it by itself, so what it changes needs a check of its origin
 
 
 class NewKey(NamedTuple):
@@ -209,13 +226,13 @@ def note_key_use(connection: Connection, token_id: int, now: int) -> None:
     connection.execute(update(tokens).where(tokens.c.id == token_id, due).values(last_used_at=now))
 
 
-def users_below(connection: Connection, number: int, limit: int) -> list[Row[Any]]:
+def users_below(connection: Connection, number: int, limit: int) -> Rows:
     """Return the rows of users whose ids are smaller, the newest first."""
     rows = select(users).where(users.c.id < number).order_by(users.c.id.desc()).limit(limit)
-    return [*connection.execute(rows)]
+    return connection.execute(rows).mappings().all()
 
 
-def keys_below(connection: Connection, number: int, limit: int) -> list[Row[Any]]:
+def keys_below(connection: Connection, number: int, limit: int) -> Rows:
     """Return the rows of keys whose ids are smaller, without digests, the newest first."""
     columns = [column for column in tokens.c if column.name not in {"sha256", "user_id", "project_id"}]
     rows = (
@@ -227,7 +244,9 @@ def keys_below(connection: Connection, number: int, limit: int) -> list[Row[Any]
         )
         .where(tokens.c.scopes != LINK, tokens.c.id < number)
     )
-    return [*connection.execute(rows.order_by(tokens.c.id.desc()).limit(limit))]
+    listed = connection.execute(rows.order_by(tokens.c.id.desc()).limit(limit)).mappings()
+    texts = [{str(name): value for name, value in row.items()} for row in listed]
+    return [{**text, "scopes": text["scopes"].split()} for text in texts]
 
 
 def has_users(connection: Connection) -> bool:

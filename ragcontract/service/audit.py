@@ -1,16 +1,15 @@
 """The audit log: who did what, when and from where. Its rows are never changed, and are deleted when they are old."""
 
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from msgspec import Struct
-from sqlalchemy import Connection, Row, delete, select
+from sqlalchemy import Connection, delete, select
 
 from ragcontract.core import bounds
-from ragcontract.service.database import index_key, storable
-from ragcontract.service.frozen import retention
-from ragcontract.service.tables import audit
+from ragcontract.service.database import DAY, Rows, index_key, storable
+from ragcontract.service.tables import audit, deletions
 
-DAY = 86_400_000  # ms
 COMMAND_LINE = "command line"
 
 
@@ -39,10 +38,22 @@ def record(connection: Connection, author: Author, action: str, subject: str, de
     connection.execute(audit.insert().values(row))
 
 
-def audit_below(connection: Connection, number: int, limit: int) -> list[Row[Any]]:
+def audit_below(connection: Connection, number: int, limit: int) -> Rows:
     """Return the rows of the log whose ids are smaller, the newest first."""
     rows = select(audit).where(audit.c.id < number).order_by(audit.c.id.desc()).limit(limit)
-    return [*connection.execute(rows)]
+    return connection.execute(rows).mappings().all()
+
+
+@contextmanager
+def retention(connection: Connection) -> Iterator[None]:
+    """Allow a transaction to delete, within the block, what is kept otherwise. No other transaction may do so.
+
+    If the block raises, what it did is undone.
+    """
+    with connection.begin_nested():
+        connection.execute(deletions.insert().values(reason="age"))
+        yield
+        connection.execute(deletions.delete())
 
 
 def expire(connection: Connection, now: int) -> int:

@@ -9,15 +9,16 @@ from collections.abc import Collection, Mapping
 from typing import Literal
 
 from msgspec import Struct
-from sqlalchemy import ColumnElement, Connection, Table, exists, or_, select, true
+from sqlalchemy import ColumnElement, Connection, Table, exists, or_, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.numbers import mebibytes
 from ragcontract.history.entry import is_digest
-from ragcontract.service.access import Principal
+from ragcontract.service.accounts import Principal
 from ragcontract.service.database import SQLITE
+from ragcontract.service.projects_and_runs import seen_runs
 from ragcontract.service.tables import blobs, runs, uploads
 
 Kind = Literal["results", "report", "golden"]
@@ -85,14 +86,6 @@ def visible_blob(
         return None
     named = exists().where(or_(*(column == sha256 for column in columns)), seen_runs(principal))
     return blob(connection, sha256) if connection.execute(select(named)).scalar_one() else None
-
-
-def seen_runs(principal: Principal, project_id: "ColumnElement[int]" = runs.c.project_id) -> "ColumnElement[bool]":
-    """Return the condition that runs are of projects that somebody sees.
-
-    With ``project_id + 0``, a database does not look for all runs of the project in an index, to sort them.
-    """
-    return true() if principal.project_id is None else project_id == principal.project_id
 
 
 def result_sets_after(connection: Connection, principal: Principal, after: str, limit: int) -> list[str]:

@@ -10,13 +10,14 @@ import queue
 import re
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar
 
-from msgspec import Struct
+from msgspec import Meta
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 
@@ -26,8 +27,17 @@ from ragcontract.core.safe_text import encodable
 
 T = TypeVar("T")
 Job = Callable[[Connection], T]
-SQLITE, POSTGRES = "sqlite", "postgresql"
+Rows: TypeAlias = Sequence[Any]
+SQLITE = "sqlite"
+BIGINT = 2**63 - 1  # the largest number of a column
+DAY = 86_400_000  # in milliseconds
+Milliseconds = Annotated[int, Meta(description="Milliseconds since 1970, UTC.")]
 DRIVERS = {"sqlite": "sqlite+pysqlite", "postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}
+
+
+def now_ms() -> int:
+    """Return the time as the database has it."""
+    return time.time_ns() // 1_000_000
 
 
 class BusyError(Exception):
@@ -185,13 +195,6 @@ def _prepare(connection: sqlite3.Connection, _record: object) -> None:
     for setting in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "trusted_schema=OFF"):
         connection.execute(f"PRAGMA {setting}")
     connection.execute("PRAGMA recursive_triggers=ON")  # what INSERT OR REPLACE deletes fires triggers
-
-
-class Page(Struct, Generic[T], frozen=True, kw_only=True):
-    """A part of a list, and where the next part begins: None at the end."""
-
-    items: list[T]
-    next: str | None = None
 
 
 def storable(text: str) -> str:

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, select
 
 from ragcontract import pipeline
 from ragcontract.contract.resolve import Contract
@@ -31,7 +31,8 @@ from ragcontract.history.page_runs import Today
 from ragcontract.history.service_files import ContractOfDay
 from ragcontract.service.blobs import blob
 from ragcontract.service.mounted import NOT_REGULAR
-from ragcontract.service.tables import projects, runs
+from ragcontract.service.projects_and_runs import newest_run
+from ragcontract.service.tables import projects
 
 GOLDEN, CONFIG = "golden.jsonl", "ragcontract.yml"
 NONE_KNOWN = "no contract is known: no run of the branch was sent with its golden queries, and none is mounted"
@@ -65,24 +66,6 @@ def contract_digest(connection: Connection, project_id: int, folder: Path | None
         return None
     run = newest_run(connection, project_id, sent_golden=True) if data is None else None
     return _digest(data) if data is not None else run.golden if run else None
-
-
-def project_branch(connection: Connection, project_id: int) -> str | None:
-    """Return the branch whose runs are the project's state: that of the newest run until one is known."""
-    branch: str | None = connection.execute(select(projects.c.branch).where(projects.c.id == project_id)).scalar()
-    if branch is None:
-        newest = select(runs.c.branch).where(runs.c.project_id == project_id, runs.c.entry.is_not(None))
-        branch = connection.execute(newest.order_by(runs.c.created_at.desc(), runs.c.id.desc()).limit(1)).scalar()
-    return branch
-
-
-def newest_run(connection: Connection, project_id: int, *, sent_golden: bool = False) -> "Row[int, str | None] | None":
-    """Return the id and the golden blob of the newest recorded run of the project's branch; None if there is none."""
-    branch = project_branch(connection, project_id)
-    wanted = runs.c.golden if sent_golden else runs.c.entry
-    of_branch = runs.c.branch.is_(None) if branch is None else runs.c.branch == branch
-    newest = select(runs.c.id, runs.c.golden).where(runs.c.project_id == project_id, of_branch, wanted.is_not(None))
-    return connection.execute(newest.order_by(runs.c.created_at.desc(), runs.c.id.desc()).limit(1)).one_or_none()
 
 
 def _mounted(connection: Connection, project_id: int, folder: Path | None) -> bytes | None:

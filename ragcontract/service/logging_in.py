@@ -12,11 +12,12 @@ from sqlalchemy import ColumnElement, Connection, delete, exists, or_, select, u
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.history.interface import ConflictError
-from ragcontract.service.access import Principal, Role
 from ragcontract.service.accounts import (
     FIRST_ADMIN,
     LINK,
     NewKey,
+    Principal,
+    Role,
     add_personal_key,
     add_user,
     create_key,

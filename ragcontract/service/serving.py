@@ -14,12 +14,11 @@ from litestar.types import ASGIApp
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.service.accounts import has_users
-from ragcontract.service.database import Database
+from ragcontract.service.database import Database, now_ms
 from ragcontract.service.logging_in import first_admin
 from ragcontract.service.migrate import check_revision, held, prepared
 from ragcontract.service.web.app import Settings, application
-from ragcontract.service.web.authentication import now_ms
-from ragcontract.service.web.request_log import JsonLines, RequestLog
+from ragcontract.service.web.middleware import JsonLines, RequestLog
 
 REASONS = {
     errno.EADDRINUSE: "another program has this port; end it, or choose another one with --port",

@@ -17,9 +17,9 @@ from ragcontract.core import bounds
 from ragcontract.history.copy_and_prune import copy
 from ragcontract.history.entry import NewEntry
 from ragcontract.history.folder import Folder
-from ragcontract.service.access import Principal
+from ragcontract.service.accounts import Principal
 from ragcontract.service.database import Database
-from ragcontract.service.recorded import DatabaseStore
+from ragcontract.service.database_store import DatabaseStore
 from ragcontract.service.tables import blobs, broken, points, runs
 from tests.history.entries import FIRST, RUN, digest, new_entry, results_of
 from tests.history.entries import runs as runs_of

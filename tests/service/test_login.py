@@ -11,11 +11,10 @@ from sqlalchemy import select
 
 from ragcontract.core import bounds
 from ragcontract.service.accounts import add_machine_key, update_user
-from ragcontract.service.database import Database
+from ragcontract.service.database import Database, now_ms
 from ragcontract.service.logging_in import create_link, first_admin, log_in_with_link
 from ragcontract.service.tables import audit, sessions, tokens
 from ragcontract.service.web.app import Settings
-from ragcontract.service.web.authentication import now_ms
 from tests.service.askers import (
     FROM_OWN_PAGE,
     HOST,

@@ -5,10 +5,9 @@ from collections.abc import Iterator, Sequence
 import pytest
 from sqlalchemy import select
 
-from ragcontract.service.database import Database
+from ragcontract.service.database import Database, now_ms
 from ragcontract.service.logging_in import first_admin
 from ragcontract.service.tables import audit, sessions, tokens
-from ragcontract.service.web.authentication import now_ms
 from tests.browser import Browser
 from tests.service.askers import new_user
 from tests.service.other_site import page_of_another_site, served

@@ -5,8 +5,6 @@ A migration never changes: it says what it makes in terms of its own.
 
 from alembic import op
 
-from ragcontract.service.frozen import refusing
-
 revision, down_revision = "0001", None
 
 TYPES = {
@@ -253,6 +251,25 @@ TRIGGERS = (
     ("audit", "UPDATE", "TRUE", "the audit log never changes"),
     ("audit", "DELETE", KEPT, "rows of the audit log go by age"),
 )
+
+
+def refusing(dialect: str, table: str, event: str, condition: str, reason: str) -> list[str]:
+    """Return the statements that make a trigger, which refuses an event for each row of which a condition is true.
+
+    The condition names the columns of the row ``OLD.column`` and ``NEW.column``. On both databases the error is that
+    of a violated constraint.
+    """
+    name = f"{table}_{event.lower()}"
+    when = f"CREATE TRIGGER {name} BEFORE {event} ON {table} FOR EACH ROW"
+    if dialect == "sqlite":
+        return [f"{when} WHEN {condition} BEGIN SELECT RAISE(ABORT, '{reason}'); END"]
+    raising = f"RAISE EXCEPTION '{reason}' USING ERRCODE = 'integrity_constraint_violation'"
+    row = "NEW" if event == "UPDATE" else "OLD"
+    body = f"BEGIN IF {condition} THEN {raising}; END IF; RETURN {row}; END"
+    return [
+        f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$ {body} $$",
+        f"{when} EXECUTE FUNCTION {name}()",
+    ]
 
 
 def upgrade() -> None:

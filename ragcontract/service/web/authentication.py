@@ -5,38 +5,51 @@ a cookie must come from a page of the service itself; a key in a header is somet
 """
 
 import re
-import time
 from typing import Any
 
 from litestar import Request
 from litestar.connection import ASGIConnection
 from litestar.datastructures import Cookie
-from litestar.di import NamedDependency
 from litestar.enums import ScopeType
 from litestar.handlers import BaseRouteHandler
 from litestar.types import HTTPScope, Scope
 from msgspec import Struct
 
 from ragcontract.core import bounds
-from ragcontract.service.access import OPEN, SIGNED_IN, Access, Principal
-from ragcontract.service.accounts import digest, principal_of_key
+from ragcontract.service import accounts
+from ragcontract.service.accounts import ROLES, Principal, Role, digest, principal_of_key
 from ragcontract.service.audit import Author
-from ragcontract.service.database import Database
+from ragcontract.service.database import Database, now_ms
 from ragcontract.service.logging_in import principal_of_session
-from ragcontract.service.trends import Trends
 from ragcontract.service.web.problem_details import ProblemError
 from ragcontract.service.web.request_limits import address_of, check_content_type
 
-Asker = NamedDependency[Principal]  # who sent the request, for a handler
-Db = NamedDependency[Database]
-Background = NamedDependency[Trends]
-By = NamedDependency[Author]
 BEARER = "bearer "
 SECURE_COOKIE, LOCAL_COOKIE = "__Host-session", "session"
 LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?", re.ASCII)
 _COOKIE = re.compile(r"[A-Za-z0-9_-]{20,100}", re.ASCII)
+
+
+class Access(Struct, frozen=True, kw_only=True):
+    """What a route needs: at least this role of a person, or this scope of a machine's key; None is never enough."""
+
+    role: Role | None = None
+    scope: accounts.Scope | None = None
+
+    def admits(self, principal: Principal) -> bool:
+        """Return whether somebody has what the route needs."""
+        if principal.role is not None:
+            return self.role is not None and ROLES.index(principal.role) >= ROLES.index(self.role)
+        return self.scope is not None and self.scope in principal.scopes
+
+
+READ = Access(role="viewer", scope="read")
+RECORD = Access(scope="record")
+ADMIN = Access(role="admin")
+OPEN = "open"  # in place of an Access: a route for everybody
+SIGNED_IN = "signed in"  # likewise: for everybody who has a key or a session
 
 
 class LoginNeededError(Exception):
@@ -58,11 +71,6 @@ class Credential(Struct, frozen=True, kw_only=True):
     def digest(self) -> str:
         """What stands for it where requests are counted."""
         return digest(self.text)
-
-
-def now_ms() -> int:
-    """Return the time, in milliseconds since 1970."""
-    return time.time_ns() // 1_000_000
 
 
 def header(scope: Scope, name: bytes) -> str | None:
@@ -137,7 +145,7 @@ def guard(connection: ASGIConnection[Any, Any, Any, Any], route_handler: BaseRou
         if route_handler.opt.get("page"):
             raise LoginNeededError(connection.scope)
         raise ProblemError(401, "this needs a key")
-    if access != SIGNED_IN and not (isinstance(access, Access) and principal.may(access)):
+    if access != SIGNED_IN and not (isinstance(access, Access) and access.admits(principal)):
         raise ProblemError(403, "the key may not do this")
     check_origin(connection.scope, principal)
     check_content_type(connection.scope, route_handler)

@@ -20,7 +20,7 @@ from msgspec import Struct
 from ragcontract.core import bounds
 from ragcontract.core.numbers import mebibytes
 from ragcontract.files.json_text import NestingError, check_nesting
-from ragcontract.service.access import Principal
+from ragcontract.service.accounts import Principal
 from ragcontract.service.web.problem_details import ProblemError
 
 BLOBS = "/api/v1/blobs/"

@@ -4,9 +4,14 @@ It is outside of the routes, so that a path that leads nowhere is limited as wel
 """
 
 import logging
+import re
+import time
 from collections.abc import Collection, Mapping
+from contextvars import ContextVar
 from typing import Any
+from uuid import uuid4
 
+import msgspec
 from litestar import Request
 from litestar.concurrency import sync_to_thread
 from litestar.enums import ScopeType
@@ -15,11 +20,10 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from ragcontract.core import bounds
-from ragcontract.service.access import Principal
-from ragcontract.service.accounts import note_key_use
-from ragcontract.service.database import BusyError, Database
+from ragcontract.service.accounts import Principal, note_key_use
+from ragcontract.service.database import BusyError, Database, now_ms
 from ragcontract.service.logging_in import note_session_use
-from ragcontract.service.web.authentication import Credential, credential_of, host_of, now_ms, principal_with
+from ragcontract.service.web.authentication import Credential, credential_of, host_of, principal_with
 from ragcontract.service.web.problem_details import ProblemError, answer_to
 from ragcontract.service.web.request_limits import (
     Bodies,
@@ -148,3 +152,64 @@ class Front:
             await sync_to_thread(self._database.write, note)
         except (BusyError, SQLAlchemyError) as error:
             log.info("the use of a key was not noted: %s", type(error).__name__)
+
+
+PREFIX = re.compile(rb"bearer +(rc_[A-Za-z0-9]{8})_", re.IGNORECASE)  # of a key, which it names and does not reveal
+NO_ANSWER = 499  # the client left before
+REQUEST: ContextVar[str | None] = ContextVar("request", default=None)
+log = logging.getLogger(__name__)
+
+
+class RequestLog:
+    """Gives each request an id, which the answer has as ``X-Request-Id``, and logs how it ended."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        if scope["type"] != ScopeType.HTTP:
+            await self._app(scope, receive, send)
+            return
+        number, status, start = uuid4().hex, NO_ANSWER, time.perf_counter()
+        REQUEST.set(number)
+
+        async def answering(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message["headers"], (b"x-request-id", number.encode())]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, answering)
+        finally:
+            facts = {
+                "method": scope["method"],
+                "route": scope.get("path_template"),  # None where there is none: a path could be anything
+                "status": status,
+                "ms": round((time.perf_counter() - start) * 1_000, 1),
+                "key": _prefix(dict(scope["headers"]).get(b"authorization", b"")),
+            }
+            log.info("request", extra={"facts": facts})
+
+
+def _prefix(authorization: bytes) -> str | None:
+    match = PREFIX.match(authorization)
+    return match[1].decode() if match else None
+
+
+class JsonLines(logging.Formatter):
+    """Formats a record as one line of JSON."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created)),
+            "level": record.levelname.lower(),
+            "message": record.getMessage(),
+            "request": REQUEST.get(),
+            **getattr(record, "facts", {}),
+        }
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return msgspec.json.encode(line).decode()

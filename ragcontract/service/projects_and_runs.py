@@ -1,25 +1,19 @@
 """Reads projects and runs for lists, page by page, and what is recorded of one run."""
 
-import base64
-import binascii
-from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias
+from collections.abc import Iterable
+from typing import Any, Literal
 
 import msgspec
-from sqlalchemy import Connection, RowMapping, Select, and_, or_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Row, RowMapping, Select, and_, false, or_, select, true, tuple_
 
 from ragcontract.core.errors import InputError
 from ragcontract.core.safe_text import visible
-from ragcontract.history.entry import SHORT_COMMIT, is_commit_start
-from ragcontract.service.access import Principal
-from ragcontract.service.blobs import seen_runs
-from ragcontract.service.database import storable
-from ragcontract.service.record_entry import BIGINT
-from ragcontract.service.recorded import at_commit, seen
+from ragcontract.history.entry import SHORT_COMMIT, is_commit_start, is_folder_name
+from ragcontract.service.accounts import Principal
+from ragcontract.service.database import BIGINT, Rows, storable
 from ragcontract.service.tables import broken, projects, runs
 
 State = Literal["queued", "running", "completed", "blocked", "failed", "cancelled"]
-Rows: TypeAlias = Sequence[RowMapping]
 LISTED = (
     runs.c.id,
     projects.c.slug.label("project"),
@@ -29,33 +23,11 @@ LISTED = (
 DETAILS = (runs.c.entry, runs.c.report, runs.c.results, runs.c.golden, runs.c.ci_run, runs.c.ci_attempt, runs.c.problem)
 
 
-def page_of(rows: Rows, limit: int) -> tuple[Rows, bool]:
-    """Return the rows of a page, of which one more was asked for, and whether there are more."""
-    return rows[:limit], len(rows) > limit
-
-
-def cursor_of(*position: int | str) -> str:
-    """Return what stands for a position in a list; clients hand it back as it is."""
-    return base64.urlsafe_b64encode(msgspec.json.encode(position)).decode().rstrip("=")
-
-
-def position_of(cursor: str, kind: Any) -> Any:
-    """Return the position that a cursor stands for, as a tuple of this type; raises InputError for any other text."""
-    try:
-        data = base64.b64decode(f"{cursor}{'=' * (-len(cursor) % 4)}", altchars=b"-_", validate=True)
-        position = msgspec.json.decode(data, type=kind)
-    except (binascii.Error, msgspec.MsgspecError, ValueError) as error:
-        raise InputError(["cursor: is not one of this list"]) from error
-    if any(isinstance(part, int) and abs(part) > BIGINT for part in position):
-        raise InputError(["cursor: is not one of this list"])
-    return tuple(storable(part) if isinstance(part, str) else part for part in position)
-
-
-def projects_after(connection: Connection, principal: Principal, cursor: str | None, limit: int) -> Rows:
+def projects_after(connection: Connection, principal: Principal, after: str | None, limit: int) -> Rows:
     """Return one project more than ``limit``, by their slugs, each with the newest run of its branch."""
     query = _projects(principal).order_by(projects.c.slug).limit(limit + 1)
-    if cursor is not None:
-        query = query.where(projects.c.slug > position_of(cursor, tuple[str])[0])
+    if after is not None:
+        query = query.where(projects.c.slug > after)
     return connection.execute(query).mappings().all()
 
 
@@ -91,10 +63,10 @@ def runs_before(
     state: State | None = None,
     branch: str | None = None,
     commit: str | None = None,
-    cursor: str | None = None,
+    before: tuple[int, int] | None = None,
     limit: int,
 ) -> Rows:
-    """Return one run more than ``limit``, the newest first. Raises InputError for what is no commit or cursor."""
+    """Return one run more than ``limit``, the newest first. Raises InputError for what is no commit."""
     wanted = [runs.c.project_id == project]
     if state is not None:
         wanted.append(runs.c.state == state)
@@ -104,9 +76,8 @@ def runs_before(
         if not is_commit_start(commit):
             raise InputError([f"commit: {visible(commit)!r} is not the beginning of one, of {SHORT_COMMIT} digits"])
         wanted.append(at_commit(commit))
-    if cursor is not None:
-        at, number = position_of(cursor, tuple[int, int])
-        wanted.append(tuple_(runs.c.created_at, runs.c.id) < (at, number))
+    if before is not None:
+        wanted.append(tuple_(runs.c.created_at, runs.c.id) < before)
     newest = select(*LISTED).join(projects).where(and_(*wanted)).order_by(runs.c.created_at.desc(), runs.c.id.desc())
     return connection.execute(newest.limit(limit + 1)).mappings().all()
 
@@ -123,3 +94,51 @@ def broken_rules(connection: Connection, number: int) -> dict[str, list[str]]:
     """Return the names of the broken rules of a run by what stands for a query in an index."""
     rows = connection.execute(select(broken.c.query_id, broken.c.rules).where(broken.c.run_id == number))
     return {row.query_id: msgspec.json.decode(row.rules, type=list[str]) for row in rows}
+
+
+def seen(principal: Principal) -> "ColumnElement[bool]":
+    """Return the condition that a principal sees a project."""
+    return true() if principal.project_id is None else projects.c.id == principal.project_id
+
+
+def project_id(connection: Connection, principal: Principal, slug: str) -> int | None:
+    """Return the id of a project; None if there is none that the principal sees."""
+    if not is_folder_name(slug):
+        return None
+    return connection.execute(select(projects.c.id).where(projects.c.slug == slug, seen(principal))).scalar()
+
+
+def at_commit(start: str) -> "ColumnElement[bool]":
+    """Return the condition that runs are at a commit, of which the beginning is known; an index answers it."""
+    return and_(runs.c.commit_sha >= start, runs.c.commit_sha < f"{start}g")  # the digits end with f
+
+
+def seen_runs(principal: Principal, project_id: "ColumnElement[int]" = runs.c.project_id) -> "ColumnElement[bool]":
+    """Return the condition that runs are of projects that somebody sees.
+
+    With ``project_id + 0``, a database does not look for all runs of the project in an index, to sort them.
+    """
+    return true() if principal.project_id is None else project_id == principal.project_id
+
+
+def of_months(months: Iterable[str]) -> "ColumnElement[bool]":
+    """Return the condition that the keys of runs are of months such as 202611, which an index answers."""
+    return or_(false(), *(and_(runs.c.key >= month, runs.c.key < f"{int(month) + 1:06}") for month in months))
+
+
+def project_branch(connection: Connection, project_id: int) -> str | None:
+    """Return the branch whose runs are the project's state: that of the newest run until one is known."""
+    branch: str | None = connection.execute(select(projects.c.branch).where(projects.c.id == project_id)).scalar()
+    if branch is None:
+        newest = select(runs.c.branch).where(runs.c.project_id == project_id, runs.c.entry.is_not(None))
+        branch = connection.execute(newest.order_by(runs.c.created_at.desc(), runs.c.id.desc()).limit(1)).scalar()
+    return branch
+
+
+def newest_run(connection: Connection, project_id: int, *, sent_golden: bool = False) -> "Row[int, str | None] | None":
+    """Return the id and the golden blob of the newest recorded run of the project's branch; None if there is none."""
+    branch = project_branch(connection, project_id)
+    wanted = runs.c.golden if sent_golden else runs.c.entry
+    of_branch = runs.c.branch.is_(None) if branch is None else runs.c.branch == branch
+    newest = select(runs.c.id, runs.c.golden).where(runs.c.project_id == project_id, of_branch, wanted.is_not(None))
+    return connection.execute(newest.order_by(runs.c.created_at.desc(), runs.c.id.desc()).limit(1)).one_or_none()
