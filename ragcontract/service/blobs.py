@@ -5,19 +5,18 @@ A digest alone opens nothing: who names a blob must have sent all of it, or see 
 
 import hashlib
 import zlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Literal
 
 from msgspec import Struct
-from sqlalchemy import ColumnElement, Connection, Table, exists, or_, select
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import ColumnElement, Connection, exists, or_, select
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.numbers import mebibytes
 from ragcontract.history.entry import is_digest
 from ragcontract.service.accounts import Principal
-from ragcontract.service.database import SQLITE
+from ragcontract.service.database import insert_if_new
 from ragcontract.service.projects_and_runs import seen_runs
 from ragcontract.service.tables import blobs, runs, uploads
 
@@ -54,13 +53,6 @@ def put_blob(connection: Connection, sent: Sent, *, sender: str, now: int) -> bo
     is_new = insert_if_new(connection, blobs, row)
     insert_if_new(connection, uploads, {"sha256": sent.sha256, "sender": sender, "at": now})
     return is_new
-
-
-def insert_if_new(connection: Connection, table: Table, row: Mapping[str, object]) -> bool:
-    """Insert a row unless a row with its key is there, also if others do so now; return whether it is new."""
-    insert = sqlite.insert if connection.dialect.name == SQLITE else postgresql.insert
-    statement = insert(table).values(row).on_conflict_do_nothing().returning(*table.primary_key)
-    return connection.execute(statement).one_or_none() is not None
 
 
 def blob(connection: Connection, sha256: str) -> bytes | None:

@@ -1,6 +1,5 @@
-"""What an operator does with the database: migrate it, copy it, and have it checked."""
+"""What the commands of `rag-contract service` do: migrate, copy and check the database; add users and keys."""
 
-import secrets
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -14,9 +13,10 @@ from ragcontract.history.interface import ConflictError
 from ragcontract.service.accounts import add_machine_key, add_user
 from ragcontract.service.audit import COMMAND_LINE, Author, record
 from ragcontract.service.blobs import DamagedBlobError, blob
-from ragcontract.service.database import Database, Job, T, now_ms, storable
+from ragcontract.service.database import Database, Job, T, now_ms
 from ragcontract.service.logging_in import create_link
 from ragcontract.service.migrate import check_revision, migrate, newest, opened, prepared
+from ragcontract.service.projects_and_runs import add_project, project_id
 from ragcontract.service.tables import blobs, deletions, projects, runs
 
 AT_ONCE = 100  # rows
@@ -121,14 +121,11 @@ def added_key(db: str, name: str, scopes: Sequence[str], contract: str | None, d
         if contract is None:
             return AddedKey(text=add_machine_key(connection, name, scopes, author, days=days).text, slug=None)
         slug = folder_of(contract)
-        of_slug = select(projects.c.id).where(projects.c.slug == slug)
-        project_id = connection.execute(of_slug).scalar_one_or_none()
-        is_new = project_id is None
+        is_new = add_project(connection, slug, contract, author.at)
         if is_new:
-            values = {"slug": slug, "name": storable(contract), "secret": secrets.token_hex(), "created_at": author.at}
-            project_id = connection.execute(projects.insert().values(values).returning(projects.c.id)).scalar_one()
             record(connection, author, "project.add", f"project:{slug}")
-        key = add_machine_key(connection, name, scopes, author, project_id=project_id, days=days)
+        number = project_id(connection, slug)
+        key = add_machine_key(connection, name, scopes, author, project_id=number, days=days)
         return AddedKey(text=key.text, slug=slug, is_new_project=is_new)
 
     return _written(db, job)

@@ -6,19 +6,19 @@ thread, each has its turn. Postgres needs no such thread: a write there is a tra
 
 import hashlib
 import os
-import queue
 import re
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias, TypeVar
 
 from msgspec import Meta
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, make_url
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError
 
 from ragcontract.core import bounds
@@ -71,7 +71,9 @@ class Database:
         self.is_sqlite = url.get_backend_name() == SQLITE
         self.engine = _engine(url, readers)
         self.writing = _engine(url, 1, begin="BEGIN IMMEDIATE") if self.is_sqlite else self.engine
-        self._writer = _Writer(self.writing) if self.is_sqlite else None
+        self._writer = ThreadPoolExecutor(1, "writer") if self.is_sqlite else None
+        self._writes = 0  # that are in the thread, or wait for it
+        self._counting = threading.Lock()
 
     @property
     def file(self) -> Path | None:
@@ -90,9 +92,20 @@ class Database:
 
         Raises :class:`BusyError` if too many jobs wait.
         """
-        if self._writer:
-            return self._writer.run(job)
-        with self.engine.begin() as connection:
+        if self._writer is None:
+            return self._commit(job)
+        with self._counting:
+            if self.waiting >= bounds.SERVICE_WRITES_WAITING:
+                raise BusyError("too many writes wait")
+            self._writes += 1
+        try:
+            return self._writer.submit(self._commit, job).result()
+        finally:
+            with self._counting:
+                self._writes -= 1
+
+    def _commit(self, job: "Job[T]") -> T:
+        with self.writing.begin() as connection:
             return job(connection)
 
     def copy_to(self, path: Path) -> None:
@@ -117,57 +130,13 @@ class Database:
     @property
     def waiting(self) -> int:
         """How many writes wait."""
-        return self._writer.waiting if self._writer else 0
+        return max(0, self._writes - 1)
 
     def close(self) -> None:
         if self._writer:
-            self._writer.close()
+            self._writer.shutdown()
+        self.writing.dispose()
         self.engine.dispose()
-
-
-class _Writer:
-    """The thread that writes to SQLite: it starts with the first job."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._jobs: queue.Queue[tuple[Job[Any], Future[Any]] | None] = queue.Queue(bounds.SERVICE_WRITES_WAITING)
-        self._thread: threading.Thread | None = None
-        self._starting = threading.Lock()
-
-    @property
-    def waiting(self) -> int:
-        return self._jobs.qsize()
-
-    def run(self, job: "Job[T]") -> T:
-        with self._starting:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
-                self._thread.start()
-        done: Future[T] = Future()
-        try:
-            self._jobs.put_nowait((job, done))
-        except queue.Full:
-            raise BusyError("too many writes wait") from None
-        return done.result()
-
-    def _run(self) -> None:
-        while item := self._jobs.get():
-            job, done = item
-            try:
-                with self._engine.begin() as connection:
-                    result = job(connection)
-            except BaseException as error:  # noqa: BLE001 (the caller raises it)
-                done.set_exception(error)
-            else:
-                done.set_result(result)
-
-    def close(self) -> None:
-        with self._starting:
-            thread, self._thread = self._thread, None
-        if thread:
-            self._jobs.put(None)
-            thread.join()
-        self._engine.dispose()
 
 
 def _engine(url: URL, connections: int, *, begin: str = "BEGIN") -> Engine:
@@ -195,6 +164,13 @@ def _prepare(connection: sqlite3.Connection, _record: object) -> None:
     for setting in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "trusted_schema=OFF"):
         connection.execute(f"PRAGMA {setting}")
     connection.execute("PRAGMA recursive_triggers=ON")  # what INSERT OR REPLACE deletes fires triggers
+
+
+def insert_if_new(connection: Connection, table: Table, row: Mapping[str, object]) -> bool:
+    """Insert a row unless a row with its key is there, also if others do so now; return whether it is new."""
+    insert = sqlite.insert if connection.dialect.name == SQLITE else postgresql.insert
+    statement = insert(table).values(row).on_conflict_do_nothing().returning(*table.primary_key)
+    return connection.execute(statement).one_or_none() is not None
 
 
 def storable(text: str) -> str:

@@ -1,6 +1,9 @@
-"""Adds an entry to a project: the run, its points and its broken queries are one transaction."""
+"""The history of the service's projects as a store: entries are recorded, and read again byte by byte.
 
-import secrets
+A run, its points and its broken queries are one transaction. Who reads has the projects that a principal sees; nothing
+else is there.
+"""
+
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NoReturn
@@ -28,18 +31,9 @@ from ragcontract.history.interface import Added, differs, refuse_shared_run
 from ragcontract.report.json_report import decoded
 from ragcontract.report.record import Report
 from ragcontract.service.accounts import Principal
-from ragcontract.service.blobs import (
-    Kind,
-    Sent,
-    blob,
-    insert_if_new,
-    put_blob,
-    require_blob,
-    result_sets_after,
-    visible_blob,
-)
+from ragcontract.service.blobs import Kind, Sent, blob, put_blob, require_blob, result_sets_after, visible_blob
 from ragcontract.service.database import BIGINT, Database, index_key, now_ms, storable
-from ragcontract.service.projects_and_runs import at_commit, of_months, project_id, seen
+from ragcontract.service.projects_and_runs import add_project, at_commit, of_months, project_id, seen
 from ragcontract.service.tables import broken, points, projects, runs
 
 
@@ -118,9 +112,8 @@ def report_of(connection: Connection, recording: Recording, principal: Principal
     """Return the report that a recording names; raises InputError if a blob that it names is missing."""
     if recording.report is None:
         return None
-    of_contract = projects.c.slug == folder_of(recording.entry.contract)
-    project_id = connection.execute(select(projects.c.id).where(of_contract)).scalar_one_or_none() or 0
-    _require(connection, recording, principal, project_id)
+    number = project_id(connection, folder_of(recording.entry.contract)) or 0
+    _require(connection, recording, principal, number)
     return blob(connection, recording.report)
 
 
@@ -174,15 +167,9 @@ def _locked_project(connection: Connection, entry: Entry, now: int) -> int:
 
     SQLite has one writer at a time anyway.
     """
-    values = {
-        "slug": folder_of(entry.contract),
-        "name": storable(entry.contract),
-        "repository": _text(entry.source.repository),
-        "secret": secrets.token_hex(),
-        "created_at": now,
-    }
-    insert_if_new(connection, projects, values)
-    query = select(projects.c.id).where(projects.c.slug == values["slug"]).with_for_update(key_share=True)
+    slug = folder_of(entry.contract)
+    add_project(connection, slug, entry.contract, now, repository=entry.source.repository)
+    query = select(projects.c.id).where(projects.c.slug == slug).with_for_update(key_share=True)
     return int(connection.execute(query).scalar_one())
 
 
@@ -335,7 +322,7 @@ class DatabaseStore:
         recording = with_rules(recording, new.report)
 
         def job(connection: Connection) -> Added:
-            if principal.project_id is not None and project_id(connection, principal, slug) is None:
+            if principal.project_id is not None and project_id(connection, slug, principal) is None:
                 raise InputError([f"{new.path}: is of another project than the key"])
             for each in sent.values():
                 put_blob(connection, each, sender=principal.actor, now=now)

@@ -1,5 +1,6 @@
-"""Reads projects and runs for lists, page by page, and what is recorded of one run."""
+"""Looks up projects and runs: those that somebody may see, page by page, and the newest of a branch."""
 
+import secrets
 from collections.abc import Iterable
 from typing import Any, Literal
 
@@ -10,7 +11,7 @@ from ragcontract.core.errors import InputError
 from ragcontract.core.safe_text import visible
 from ragcontract.history.entry import SHORT_COMMIT, is_commit_start, is_folder_name
 from ragcontract.service.accounts import Principal
-from ragcontract.service.database import BIGINT, Rows, storable
+from ragcontract.service.database import BIGINT, Rows, insert_if_new, storable
 from ragcontract.service.tables import broken, projects, runs
 
 State = Literal["queued", "running", "completed", "blocked", "failed", "cancelled"]
@@ -21,6 +22,7 @@ LISTED = (
     *(runs.c.branch, runs.c.event, runs.c.pull_request, runs.c.created_at, runs.c.started_at, runs.c.finished_at),
 )
 DETAILS = (runs.c.entry, runs.c.report, runs.c.results, runs.c.golden, runs.c.ci_run, runs.c.ci_attempt, runs.c.problem)
+NEWEST = (runs.c.created_at.desc(), runs.c.id.desc())
 
 
 def projects_after(connection: Connection, principal: Principal, after: str | None, limit: int) -> Rows:
@@ -78,7 +80,7 @@ def runs_before(
         wanted.append(at_commit(commit))
     if before is not None:
         wanted.append(tuple_(runs.c.created_at, runs.c.id) < before)
-    newest = select(*LISTED).join(projects).where(and_(*wanted)).order_by(runs.c.created_at.desc(), runs.c.id.desc())
+    newest = select(*LISTED).join(projects).where(and_(*wanted)).order_by(*NEWEST)
     return connection.execute(newest.limit(limit + 1)).mappings().all()
 
 
@@ -101,11 +103,18 @@ def seen(principal: Principal) -> "ColumnElement[bool]":
     return true() if principal.project_id is None else projects.c.id == principal.project_id
 
 
-def project_id(connection: Connection, principal: Principal, slug: str) -> int | None:
-    """Return the id of a project; None if there is none that the principal sees."""
+def project_id(connection: Connection, slug: str, principal: Principal | None = None) -> int | None:
+    """Return the id of a project; None if there is none, or none that the principal sees."""
     if not is_folder_name(slug):
         return None
-    return connection.execute(select(projects.c.id).where(projects.c.slug == slug, seen(principal))).scalar()
+    condition = seen(principal) if principal else true()
+    return connection.execute(select(projects.c.id).where(projects.c.slug == slug, condition)).scalar()
+
+
+def add_project(connection: Connection, slug: str, name: str, now: int, *, repository: str | None = None) -> bool:
+    """Add a project unless there is one of this slug; return whether it is new."""
+    row = {"slug": slug, "name": storable(name), "repository": repository and storable(repository), "created_at": now}
+    return insert_if_new(connection, projects, row | {"secret": secrets.token_hex()})
 
 
 def at_commit(start: str) -> "ColumnElement[bool]":
@@ -131,7 +140,7 @@ def project_branch(connection: Connection, project_id: int) -> str | None:
     branch: str | None = connection.execute(select(projects.c.branch).where(projects.c.id == project_id)).scalar()
     if branch is None:
         newest = select(runs.c.branch).where(runs.c.project_id == project_id, runs.c.entry.is_not(None))
-        branch = connection.execute(newest.order_by(runs.c.created_at.desc(), runs.c.id.desc()).limit(1)).scalar()
+        branch = connection.execute(newest.order_by(*NEWEST).limit(1)).scalar()
     return branch
 
 
@@ -139,6 +148,6 @@ def newest_run(connection: Connection, project_id: int, *, sent_golden: bool = F
     """Return the id and the golden blob of the newest recorded run of the project's branch; None if there is none."""
     branch = project_branch(connection, project_id)
     wanted = runs.c.golden if sent_golden else runs.c.entry
-    of_branch = runs.c.branch.is_(None) if branch is None else runs.c.branch == branch
-    newest = select(runs.c.id, runs.c.golden).where(runs.c.project_id == project_id, of_branch, wanted.is_not(None))
-    return connection.execute(newest.order_by(runs.c.created_at.desc(), runs.c.id.desc()).limit(1)).one_or_none()
+    of_branch = runs.c.project_id == project_id, runs.c.branch.is_not_distinct_from(branch)
+    newest = select(runs.c.id, runs.c.golden).where(*of_branch, wanted.is_not(None))
+    return connection.execute(newest.order_by(*NEWEST).limit(1)).one_or_none()

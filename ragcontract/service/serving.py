@@ -18,7 +18,7 @@ from ragcontract.service.database import Database, now_ms
 from ragcontract.service.logging_in import first_admin
 from ragcontract.service.migrate import check_revision, held, prepared
 from ragcontract.service.web.app import Settings, application
-from ragcontract.service.web.middleware import JsonLines, RequestLog
+from ragcontract.service.web.middleware import JsonLines
 
 REASONS = {
     errno.EADDRINUSE: "another program has this port; end it, or choose another one with --port",
@@ -58,7 +58,7 @@ def serve(
 def configuration(app: ASGIApp, forwarded_allow_ips: str) -> uvicorn.Config:
     """Return how the server treats connections; ``forwarded_allow_ips`` are the proxies that it believes."""
     return uvicorn.Config(
-        RequestLog(app),
+        app,
         http="h11",
         ws="none",
         lifespan="on",

@@ -8,7 +8,7 @@ import msgspec
 from litestar import delete, get, patch, post
 from litestar.params import JSONBody, PathParameter
 from msgspec import Meta, Struct
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
@@ -26,7 +26,7 @@ from ragcontract.service.accounts import (
 from ragcontract.service.audit import audit_below
 from ragcontract.service.database import BIGINT, Database, Milliseconds, Rows
 from ragcontract.service.logging_in import create_link
-from ragcontract.service.tables import projects
+from ragcontract.service.projects_and_runs import project_id
 from ragcontract.service.web.authentication import ADMIN
 from ragcontract.service.web.parameters import DEFAULT_LIMIT, By, Cursor, Db, Limit, Page, Whole, page_of, position_of
 from ragcontract.service.web.problem_details import ProblemError
@@ -159,15 +159,10 @@ def post_key(data: JSONBody[NewMachineKey], database: Db, author: By) -> Created
     """Make a key of a machine."""
 
     def job(connection: Connection) -> CreatedKey:
-        project_id = None
-        if data.project is not None:
-            of_slug = select(projects.c.id).where(projects.c.slug == data.project)
-            project_id = connection.execute(of_slug).scalar_one_or_none()
-            if project_id is None:
-                raise InputError(["project: there is none with this slug"])
-        key = add_machine_key(
-            connection, data.name, data.scopes, author, project_id=project_id, days=data.expires_in_days
-        )
+        number = None if data.project is None else project_id(connection, data.project)
+        if data.project is not None and number is None:
+            raise InputError(["project: there is none with this slug"])
+        key = add_machine_key(connection, data.name, data.scopes, author, project_id=number, days=data.expires_in_days)
         return CreatedKey(key=key.text, prefix=key.prefix)
 
     return database.write(job)

@@ -42,7 +42,7 @@ from ragcontract.service.web.authentication import (
 )
 from ragcontract.service.web.middleware import Front
 from ragcontract.service.web.parameters import Db
-from ragcontract.service.web.problem_details import HANDLERS, MEDIA_TYPE, Problem, ProblemError
+from ragcontract.service.web.problem_details import MEDIA_TYPE, Problem, ProblemError, answer
 from ragcontract.service.web.request_limits import CheckedRequest
 
 API = "/api/v1"
@@ -168,7 +168,7 @@ def application(database: Database, settings: Settings) -> Litestar:
             "author": Provide(author_of, sync_to_thread=False),
         },
         guards=[guard],
-        exception_handlers={**HANDLERS, LoginNeededError: login.to_login},
+        exception_handlers={Exception: answer, LoginNeededError: login.to_login},
         openapi_config=_openapi_config(),
         request_class=CheckedRequest,
         request_max_body_size=bounds.BLOB,  # the front has the limits of each request

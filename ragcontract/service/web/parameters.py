@@ -66,7 +66,7 @@ def position_of(cursor: str | None, kind: Any) -> Any:
 
 def require_project(connection: Connection, principal: Principal, slug: str) -> int:
     """Return the id of a project; answers 404 if there is none that the principal sees."""
-    number = project_id(connection, principal, slug)
+    number = project_id(connection, slug, principal)
     if number is None:
         raise ProblemError(404, NO_PROJECT)
     return number
