@@ -3,7 +3,7 @@
 import hashlib
 import json
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from itertools import chain
@@ -27,12 +27,6 @@ from tests.service.served import Served, checked
 
 ADMIN = Principal(actor="user:ana", role="admin")
 AWKWARD = ["\0", "<script>alert(1)</script>", "'; DROP TABLE runs; --", "\u202egnp.exe", "\U0001f600" * 2_000, "%_\\"]
-
-
-@pytest.fixture
-def served(database: Database) -> Iterator[Served]:
-    with Served(database) as served:
-        yield served
 
 
 def count_of(database: Database, table: Any) -> int:

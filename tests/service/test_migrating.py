@@ -22,7 +22,7 @@ from ragcontract.service.migrate import LOCK, VERSIONS, check_revision, held, mi
 from ragcontract.service.tables import metadata
 from tests.forking import plain_environ
 from tests.process import COMMAND, Ended, folder_of_nobody, hand_to_nobody, rag_contract, spawn_as_nobody
-from tests.service.conftest import open_database
+from tests.service.conftest import name_of, open_database
 from tests.service.postgres import Cluster
 
 LATER = (*VERSIONS, Path(__file__).parent / "later")
@@ -30,11 +30,6 @@ REVISIONS = [each.revision for each in ScriptDirectory(str(VERSIONS[0]), version
 AT_ONCE = 20
 # What a column must have where the database checks it; a revision that adds such a column needs a line here.
 CHECKED = {"kind": "report", "origin": "ci", "role": "viewer", "runs.state": "queued", "candidates.state": "new"}
-
-
-def name_of(url: URL) -> str:
-    """Return what a user names the database."""
-    return url.render_as_string(hide_password=False)
 
 
 def current(database: Database) -> str | None:

@@ -15,9 +15,7 @@ from ragcontract.core import bounds
 from ragcontract.history.entry import NewEntry
 from ragcontract.service.database import Database
 from tests.service.askers import FROM_OWN_PAGE, Asker, ask, askers, client_of
-from tests.service.checked import checked_run
 
-__all__ = ["checked_run"]
 NOBODY: frozenset[str] = frozenset()
 ADMIN = frozenset({"admin"})
 RECORD = frozenset({"record"})

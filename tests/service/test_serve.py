@@ -18,16 +18,11 @@ from ragcontract.service.migrate import migrate, newest
 from ragcontract.service.tables import users
 from ragcontract.service.web.app import Settings, application
 from tests.process import rag_contract
-from tests.service.conftest import open_database
+from tests.service.conftest import name_of, open_database
 from tests.service.postgres import Cluster
-from tests.service.serve_process import serving
+from tests.service.running import serving
 
 KEY = "rc_abcd1234_" + "s" * 43
-
-
-def name_of(url: URL) -> str:
-    """Return what a user names the database."""
-    return url.render_as_string(hide_password=False)
 
 
 def refused(*argv: str) -> str:
