@@ -14,6 +14,7 @@ from litestar.types import ASGIApp
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.service.accounts import has_users
+from ragcontract.service.audit import expire
 from ragcontract.service.database import Database, now_ms
 from ragcontract.service.logging_in import first_admin
 from ragcontract.service.migrate import check_revision, held, prepared
@@ -48,6 +49,7 @@ def serve(
         _refuse_strangers(listener, database)
         settings = Settings(allowed_hosts=(*Settings().allowed_hosts, *allowed_hosts), projects=projects)
         config = configuration(application(database, settings), forwarded_allow_ips)
+        database.write(lambda connection: expire(connection, now_ms()))
         link = database.write(lambda connection: first_admin(connection, now_ms()))
         server = _Server(config, lambda: when_ready(_address(listener), link))
         _log_json()

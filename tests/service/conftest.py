@@ -1,7 +1,6 @@
 """What tests of the service begin with: databases, of which each test has SQLite and Postgres, and a recorded check."""
 
 import shutil
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -116,14 +115,6 @@ def served(database: Database) -> Iterator[Served]:
     """The service, as its clients see it."""
     with Served(database) as served:
         yield served
-
-
-@pytest.fixture
-def free_port() -> int:
-    """A port of this machine at which nobody answers."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from ragcontract.core import bounds
 from ragcontract.history.entry import EntryId, is_folder_name
 from ragcontract.service.accounts import Principal
 from ragcontract.service.blobs import Kind, Sent, put_blob, result_sets_after, visible_blob
-from ragcontract.service.database import now_ms
+from ragcontract.service.database import Database, now_ms
 from ragcontract.service.database_store import DatabaseStore, Recorded, record, recording_of, report_of, with_rules
 from ragcontract.service.web.authentication import READ, RECORD
 from ragcontract.service.web.parameters import (
@@ -79,9 +79,7 @@ class StoredBlob(Struct, frozen=True, kw_only=True):
 @get("/projects/{slug:str}/months", access=READ, sync_to_thread=True)
 def list_months(principal: Asker, database: Db, slug: Slug) -> Months:
     """Return the months in which a project has entries."""
-    with database.read() as connection:
-        require_project(connection, principal, slug)
-    return Months(months=DatabaseStore(database, principal).months(slug))
+    return Months(months=_store(database, principal, slug).months(slug))
 
 
 @get("/projects/{slug:str}/entries", access=READ, sync_to_thread=True)
@@ -93,10 +91,8 @@ def list_entries(
     cursor: Cursor = None,
 ) -> Ids:
     """Return the ids of the entries of some months."""
-    with database.read() as connection:
-        require_project(connection, principal, slug)
-    before = position_of(cursor, str)
-    ids = DatabaseStore(database, principal).ids_before(slug, months, before=before, limit=bounds.ENTRIES + 1)
+    before, store = position_of(cursor, str), _store(database, principal, slug)
+    ids = store.ids_before(slug, months, before=before, limit=bounds.ENTRIES + 1)
     page = page_of([each.id for each in ids], bounds.ENTRIES, str, str)
     return Ids(ids=page.items, next=page.next)
 
@@ -109,9 +105,7 @@ def read_entries(
     ids: Annotated[list[str], QueryParameter(name="id", max_items=bounds.ENTRIES_AT_ONCE)],
 ) -> Contents:
     """Return entries as they were sent."""
-    with database.read() as connection:
-        require_project(connection, principal, slug)
-    stored = DatabaseStore(database, principal).read(slug, [*filter(None, map(EntryId.of, dict.fromkeys(ids)))])
+    stored = _store(database, principal, slug).read(slug, [*filter(None, map(EntryId.of, dict.fromkeys(ids)))])
     sizes = accumulate(map(len, stored.values()))
     fits = [key for key, size in zip(stored, sizes, strict=True) if size <= bounds.ENTRIES_ANSWER]
     items = [Content(id=key, content=stored[key].decode()) for key in fits]
@@ -170,6 +164,13 @@ def add_entry(
     trends.note(recorded.project_id)
     status = 201 if recorded.added == "added" else 200
     return Response(Added(id=recorded.run_id, key=recording.entry.id), status_code=status)
+
+
+def _store(database: Database, principal: Principal, slug: str) -> DatabaseStore:
+    """Return the store of a project that the principal sees; answers 404 without the project."""
+    with database.read() as connection:
+        require_project(connection, principal, slug)
+    return DatabaseStore(database, principal)
 
 
 def _is_json(body: bytes) -> bool:
