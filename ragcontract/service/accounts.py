@@ -62,12 +62,12 @@ class NewKey(NamedTuple):
 
 
 def digest(secret: str) -> str:
-    """Return what the database has of a key, or of the value of a session's cookie."""
+    """Return what the database stores of a key, or of the value of a session's cookie."""
     return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def add_user(connection: Connection, name: str, role: str, author: Author) -> int:
-    """Add a user and return the id; there must be none of that name, even if disabled."""
+    """Add a user and return the id. Raises ConflictError if the name is taken, even by a user who is disabled."""
     if not _USER_NAME.fullmatch(name) or len(name) > bounds.ACCOUNT_NAME:
         expected = f"1 to {bounds.ACCOUNT_NAME} lower-case letters, digits or @ . _ + -, a letter or digit first"
         raise InputError([f"name: expected {expected}"])
@@ -91,8 +91,8 @@ def update_user(
 ) -> bool:
     """Change what is not None; return whether there is such a user.
 
-    A user who is disabled has no sessions any more, and none of the user's keys is valid. The last administrator stays
-    one.
+    Disabling a user ends the user's sessions, and makes the user's keys invalid. The last administrator cannot be
+    disabled, or get another role.
     """
     # Two administrators who disable each other at once wait for each other here.
     admins = select(users.c.id).where(users.c.role == "admin", users.c.disabled_at.is_(None)).order_by(users.c.id)
@@ -124,7 +124,7 @@ def add_machine_key(
     project_id: int | None = None,
     days: int | None = None,
 ) -> NewKey:
-    """Make a key of a machine, for one project or all."""
+    """Make a key of a machine, for one project or for all."""
     problems = []
     if not _KEY_NAME.fullmatch(name) or len(name) > bounds.ACCOUNT_NAME:
         problems.append(f"name: expected 1 to {bounds.ACCOUNT_NAME} ASCII characters")
@@ -177,7 +177,7 @@ def create_key(
 
 
 def principal_of_key(connection: Connection, text: str, now: int) -> Principal | None:
-    """Return who has a key; None if it is not a key, or expired, revoked, or of a user who is disabled."""
+    """Return who has a key; None if it is not a key, is expired or revoked, or belongs to a disabled user."""
     match = _KEY.fullmatch(text)
     if match is None:
         return None
@@ -199,7 +199,7 @@ def principal_of_key(connection: Connection, text: str, now: int) -> Principal |
 
 
 def revoke_key(connection: Connection, prefix: str, author: Author) -> bool:
-    """Make a key invalid for good; return whether there is one of that prefix.
+    """Make a key invalid for good; return whether a key has that prefix.
 
     Whoever had a user's key may have logged in with it, so the user's sessions end as well.
     """
@@ -221,7 +221,7 @@ def revoke_links(connection: Connection, user_id: int, now: int) -> None:
 
 
 def note_key_use(connection: Connection, token_id: int, now: int) -> None:
-    """Note when a key was used, at most once a minute."""
+    """Record when a key was used, at most once a minute."""
     due = or_(tokens.c.last_used_at.is_(None), tokens.c.last_used_at <= now - bounds.USE_NOTED * 1000)
     connection.execute(update(tokens).where(tokens.c.id == token_id, due).values(last_used_at=now))
 
@@ -250,5 +250,5 @@ def keys_below(connection: Connection, number: int, limit: int) -> Rows:
 
 
 def has_users(connection: Connection) -> bool:
-    """Return whether anybody can be logged in."""
+    """Return whether there is any user."""
     return connection.execute(select(func.count()).select_from(users)).scalar_one() > 0

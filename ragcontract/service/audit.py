@@ -22,9 +22,9 @@ class Author(Struct, frozen=True, kw_only=True):
 
 
 def record(connection: Connection, author: Author, action: str, subject: str, detail: str | None = None) -> None:
-    """Note what somebody did, in the transaction that does it.
+    """Record what somebody did, in the transaction that does it.
 
-    ``action`` is a word such as ``user.add``, and ``subject`` is what it was done to. Neither they nor the detail have
+    ``action`` is a word such as ``user.add``, and ``subject`` is what it was done to. None of them contains
     a secret.
     """
     row = {
@@ -46,9 +46,9 @@ def audit_below(connection: Connection, number: int, limit: int) -> Rows:
 
 @contextmanager
 def retention(connection: Connection) -> Iterator[None]:
-    """Allow a transaction to delete, within the block, what is kept otherwise. No other transaction may do so.
+    """Let a transaction delete frozen rows within the block. No other transaction can.
 
-    If the block raises, what it did is undone.
+    If the block raises, its changes are undone.
     """
     with connection.begin_nested():
         connection.execute(deletions.insert().values(reason="age"))
@@ -57,6 +57,6 @@ def retention(connection: Connection) -> Iterator[None]:
 
 
 def expire(connection: Connection, now: int) -> int:
-    """Delete the rows that are too old, and return how many they were."""
+    """Delete the rows that are too old, and return their number."""
     with retention(connection):
         return connection.execute(delete(audit).where(audit.c.at < now - bounds.AUDIT_DAYS * DAY)).rowcount

@@ -1,6 +1,6 @@
-"""Blobs: reports, result sets and contracts of a day, by their digests. They are stored compressed, and never change.
+"""Blobs: reports, result sets and contracts as they were, by digest. They are stored compressed, and never change.
 
-A digest alone opens nothing: who names a blob must have sent all of it, or see a run that has it.
+A digest alone gives access to nothing: a sender who names a blob must have sent all of it, or see a run that has it.
 """
 
 import hashlib
@@ -25,11 +25,11 @@ OF_RUNS = (runs.c.results, runs.c.report, runs.c.golden)
 
 
 class DamagedBlobError(Exception):
-    """What is stored is not what was sent: the disk or somebody has changed it."""
+    """A stored blob differs from what was sent: the disk is faulty, or somebody changed it."""
 
 
 class Sent(Struct, frozen=True, kw_only=True):
-    """A blob that a client sends, as it is stored. Making it takes a while, for which no writer should wait."""
+    """A blob as it is stored. Compressing it takes a while, so it is made before the write begins."""
 
     kind: Kind
     sha256: str
@@ -48,7 +48,7 @@ class Sent(Struct, frozen=True, kw_only=True):
 
 
 def put_blob(connection: Connection, sent: Sent, *, sender: str, now: int) -> bool:
-    """Store a blob, and that its sender may name it; return whether it is new."""
+    """Store a blob, and record that its sender may name it; return whether the blob is new."""
     row = {"sha256": sent.sha256, "kind": sent.kind, "bytes": sent.size, "body": sent.body, "created_at": now}
     is_new = insert_if_new(connection, blobs, row)
     insert_if_new(connection, uploads, {"sha256": sent.sha256, "sender": sender, "at": now})
@@ -73,7 +73,7 @@ def blob(connection: Connection, sha256: str) -> bytes | None:
 def visible_blob(
     connection: Connection, sha256: str, principal: Principal, columns: "Collection[ColumnElement[str]]" = OF_RUNS
 ) -> bytes | None:
-    """Return a blob that a visible run has in one of these columns; None if there is none."""
+    """Return a blob that a run has in one of these columns; None if the principal sees no such run."""
     if not is_digest(sha256):
         return None
     named = exists().where(or_(*(column == sha256 for column in columns)), seen_runs(principal))
@@ -81,14 +81,14 @@ def visible_blob(
 
 
 def result_sets_after(connection: Connection, principal: Principal, after: str, limit: int) -> list[str]:
-    """Return the digests of result sets of visible projects, sorted, from after a digest on; "" for the first."""
+    """Return the digests of result sets of visible projects that sort after a digest; "" begins the list."""
     wanted = runs.c.results.is_not(None), runs.c.results > after, seen_runs(principal, runs.c.project_id + 0)
     query = select(runs.c.results).distinct().where(*wanted).order_by(runs.c.results).limit(limit)
     return [*connection.execute(query).scalars()]
 
 
 def require_blob(connection: Connection, sha256: str, name: str, *, sender: str, project_id: int, most: int) -> None:
-    """Raise InputError unless a sender may name a blob, and it is small enough for what it is used as."""
+    """Raise InputError unless a sender may name a blob, and the blob is small enough for its use."""
     is_known = or_(
         exists().where(uploads.c.sha256 == sha256, uploads.c.sender == sender),
         exists().where(or_(*(column == sha256 for column in OF_RUNS)), runs.c.project_id == project_id),

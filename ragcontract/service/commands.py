@@ -30,7 +30,7 @@ def migrated(name: str) -> str:
 
 
 def back_up(name: str, path: Path) -> None:
-    """Copy an SQLite database into a new file, also while it is served."""
+    """Copy an SQLite database into a new file, even while it is served."""
     with opened(name) as database:
         if database.file is None:
             advice = f"for Postgres, use `pg_dump --format=custom --file={path}`"
@@ -114,7 +114,7 @@ def new_link(db: str, name: str) -> str:
 
 
 def added_key(db: str, name: str, scopes: Sequence[str], contract: str | None, days: int | None) -> AddedKey:
-    """Make a key of a machine, and the project that it is for, if there is none."""
+    """Make a key of a machine, and its project if that does not exist."""
 
     def job(connection: Connection) -> AddedKey:
         author = _author()

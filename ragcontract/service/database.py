@@ -36,12 +36,12 @@ DRIVERS = {"sqlite": "sqlite+pysqlite", "postgresql": "postgresql+psycopg", "pos
 
 
 def now_ms() -> int:
-    """Return the time as the database has it."""
+    """Return the time in milliseconds since 1970, as the database stores it."""
     return time.time_ns() // 1_000_000
 
 
 class BusyError(Exception):
-    """Too many writes wait, or the database does not answer; the same may succeed later."""
+    """Too many writes wait, or the database does not answer; a later try may succeed."""
 
 
 def database_url(name: str) -> URL:
@@ -64,7 +64,7 @@ def database_url(name: str) -> URL:
 
 
 class Database:
-    """Reads and writes. ``close`` ends the writer after the writes that wait."""
+    """A database to read from and write to. ``close`` waits for the writes that are queued."""
 
     def __init__(self, url: URL, *, readers: int = bounds.SERVICE_READERS) -> None:
         self.url = url
@@ -88,7 +88,7 @@ class Database:
             connection.rollback()
 
     def write(self, job: "Job[T]") -> T:
-        """Run a job in a transaction, commit it and return its result; what the job raises undoes all.
+        """Run a job in a transaction, commit it and return its result; an exception of the job undoes it.
 
         Raises :class:`BusyError` if too many jobs wait.
         """
@@ -167,7 +167,7 @@ def _prepare(connection: sqlite3.Connection, _record: object) -> None:
 
 
 def insert_if_new(connection: Connection, table: Table, row: Mapping[str, object]) -> bool:
-    """Insert a row unless a row with its key is there, also if others do so now; return whether it is new."""
+    """Insert a row unless a row has its key, even while others insert the same; return whether it is new."""
     insert = sqlite.insert if connection.dialect.name == SQLITE else postgresql.insert
     statement = insert(table).values(row).on_conflict_do_nothing().returning(*table.primary_key)
     return connection.execute(statement).one_or_none() is not None

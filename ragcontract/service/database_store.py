@@ -1,7 +1,7 @@
 """The history of the service's projects as a store: entries are recorded, and read again byte by byte.
 
-A run, its points and its broken queries are one transaction. Who reads has the projects that a principal sees; nothing
-else is there.
+A run, its points and its broken queries are one transaction. A store has the projects that its principal sees, and
+nothing else.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ from ragcontract.service.tables import broken, points, projects, runs
 
 
 class Recording(Struct, frozen=True, kw_only=True):
-    """What is to be recorded, checked as far as the database is not needed."""
+    """What is to be recorded, checked as far as that is possible without the database."""
 
     new: NewEntry
     text: str  # the entry as it was sent
@@ -67,7 +67,7 @@ class Recorded(Struct, frozen=True, kw_only=True):
 
 
 def recording_of(slug: str, content: bytes) -> Recording:
-    """Read an entry that a client sends for a project; raises InputError if it is not one of the project."""
+    """Read an entry that a client sends for a project; raises InputError if it belongs to another."""
     try:
         key = msgspec.json.decode(content, type=_Named).id
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -93,7 +93,7 @@ class _Named(Struct):
 def with_rules(recording: Recording, report: bytes | None) -> Recording:
     """Return a recording with the rules that its report says are broken.
 
-    Raises InputError if the report is not one of the entry's check.
+    Raises InputError if the report belongs to another check than the entry.
     """
     if report is None:
         return recording
@@ -163,7 +163,7 @@ def _existing(connection: Connection, recording: Recording, principal: Principal
 
 
 def _locked_project(connection: Connection, entry: Entry, now: int) -> int:
-    """Return the project of an entry. Until the transaction ends, no other one records anything in it.
+    """Return the project of an entry, locked: until the transaction ends, no other one records anything in it.
 
     SQLite has one writer at a time anyway.
     """
@@ -184,7 +184,7 @@ def _names_of_run(connection: Connection, project_id: int, new: NewEntry) -> lis
 
 
 def milliseconds(created_at: str) -> int:
-    """Return a time of an entry as the database has it."""
+    """Return a time of an entry as the database stores it."""
     return round(datetime.fromisoformat(created_at).timestamp() * 1000)
 
 
@@ -243,7 +243,7 @@ KEPT = "the service keeps result sets as long as their runs"
 class DatabaseStore:
     """A :class:`~ragcontract.history.interface.Store`: the history of the projects that a principal sees.
 
-    With ``commit``, the beginning of a commit, only entries at it are there, which an index finds.
+    With ``commit``, the beginning of a commit, the store has only the entries at that commit; an index finds them.
     """
 
     name = "the service"

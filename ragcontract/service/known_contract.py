@@ -1,8 +1,8 @@
 """The contract of a project, by which the service scores older runs again.
 
 It is that of the mounted folder, else what the newest run of the project's branch was checked with. What CI sent is
-untrusted: it is written into a temporary folder under names of ours and read there as a contract's files always are,
-without plugins and judgments. So nothing in it names a file or code that is opened.
+untrusted: it is written into a temporary folder under fixed names and read there like any contract, without plugins and
+judgments. So nothing in it can name a file to open, or code to run.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ NONE_KNOWN = "no contract is known: no run of the branch was sent with its golde
 
 
 class KnownContract(Struct, frozen=True, kw_only=True):
-    """The contract of a project: which it is, and as it was read, or why that is impossible."""
+    """The contract of a project: its digest, and the contract itself or why it cannot be read."""
 
     digest: str | None = None  # None if there is none
     today: Today | None = None
@@ -59,7 +59,7 @@ def contract_of(connection: Connection, project_id: int, folder: Path | None) ->
 
 
 def contract_digest(connection: Connection, project_id: int, folder: Path | None) -> str | None:
-    """Return the digest of a project's contract, which :func:`contract_of` returns with it, without reading it."""
+    """Return the digest that :func:`contract_of` returns, without reading the contract."""
     try:
         data = _mounted(connection, project_id, folder)
     except InputError:
@@ -123,7 +123,7 @@ def _decoded(data: bytes) -> ContractOfDay:
 
 
 def _loaded(files: ContractOfDay) -> Today:
-    """Load a contract from files that are gone afterwards; no path in it leads to them."""
+    """Load a contract from temporary files; no path in the contract names them."""
     with TemporaryDirectory(prefix="rag-contract-") as folder:
         names = [GOLDEN, *(f"golden-{number}.jsonl" for number in range(2, len(files.golden) + 1))]
         for name, text in zip(names, files.golden, strict=True):

@@ -1,7 +1,7 @@
 """The projects that an operator mounts: a folder for each contract, with a ``project.yml``.
 
-Whoever prepares the folder may have put anything there. Links in it are not followed, and what is not a regular file is
-never opened. The folder itself may be a link, because the operator named it.
+The folder is untrusted: links in it are not followed, and only regular files are opened. The folder itself may be a
+link, because the operator named it.
 """
 
 import os
@@ -162,7 +162,7 @@ def _wrong_patterns(patterns: Sequence[str]) -> Iterator[Mismatch]:
 
 
 def write_mounted(connection: Connection, mounted: Sequence[MountedProject], now: int) -> None:
-    """Make the rows of mounted projects, or update their names; a job of :meth:`Database.write`."""
+    """Add mounted projects, or update their names; a job of :meth:`Database.write`."""
     for project in mounted:
         if not add_project(connection, project.slug, project.name, now):
             named = projects.update().where(projects.c.slug == project.slug).values(name=project.name)

@@ -90,7 +90,7 @@ class Trend(Struct, frozen=True, kw_only=True):
 
 
 class StoredTrend(Struct, frozen=True, kw_only=True):
-    """A row: a trend, the newest run in it, and the contract that it was computed by."""
+    """A row: a trend, its newest run, and the contract that it was computed with."""
 
     run_id: int
     golden: str | None
@@ -109,7 +109,7 @@ def stored_trend(connection: Connection, project_id: int) -> StoredTrend | None:
 
 
 class _Results(DatabaseStore):
-    """Counts the bytes of result sets. Whoever may see them is not asked: the project's own entries name them."""
+    """Counts the bytes of result sets. It needs no check of who may see them: the project's own entries name them."""
 
     bytes_read = 0
 

@@ -1,6 +1,6 @@
 """Make all tables, their indexes, and the triggers that keep what was recorded.
 
-A migration never changes: it says what it makes in terms of its own.
+A migration never changes, so it uses nothing that may change.
 """
 
 from alembic import op
@@ -254,7 +254,7 @@ TRIGGERS = (
 
 
 def refusing(dialect: str, table: str, event: str, condition: str, reason: str) -> list[str]:
-    """Return the statements that make a trigger, which refuses an event for each row of which a condition is true.
+    """Return the statements that make a trigger: it refuses an event for each row that meets a condition.
 
     The condition names the columns of the row ``OLD.column`` and ``NEW.column``. On both databases the error is that
     of a violated constraint.
@@ -273,7 +273,7 @@ def refusing(dialect: str, table: str, event: str, condition: str, reason: str) 
 
 
 def upgrade() -> None:
-    """Make them."""
+    """Make the tables and triggers."""
     dialect = op.get_bind().dialect.name
     for statement in TABLES.format_map(TYPES[dialect]).split(";\n"):
         op.execute(statement)

@@ -88,7 +88,7 @@ def _problems(database: Database) -> Iterator[str]:
 
 
 def _openapi_config() -> OpenAPIConfig:
-    """Return the settings of the description. Its own routes are for nobody: :func:`openapi` has it complete."""
+    """Return the settings of openapi.json. Litestar's own routes to it are closed; :func:`openapi` serves it whole."""
     schemes: dict[str, SecurityScheme | Reference] = {
         "key": SecurityScheme(type="http", scheme="bearer", description="A key, such as rc_1a2b3c4d_…"),
         "session": SecurityScheme(

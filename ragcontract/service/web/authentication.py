@@ -74,7 +74,7 @@ class Credential(Struct, frozen=True, kw_only=True):
 
 
 def header(scope: Scope, name: bytes) -> str | None:
-    """Return the value of a header that is there at most once."""
+    """Return the value of a header, which the front lets through at most once."""
     return next((value.decode("latin-1") for each, value in scope["headers"] if each == name), None)
 
 
@@ -85,7 +85,7 @@ def host_of(scope: Scope) -> str:
 
 
 def credential_of(scope: HTTPScope) -> Credential | None:
-    """Return what a request comes with; a key that is not valid is not replaced by a cookie that is."""
+    """Return the key or cookie of a request; an invalid key is not replaced by a valid cookie."""
     value = header(scope, b"authorization")
     if value is not None and value.lower().startswith(BEARER):  # others are a proxy's own
         return Credential(text=value[len(BEARER) :].strip(" "), is_key=True)
@@ -132,7 +132,7 @@ def session_cookie(scope: Scope, value: str) -> Cookie:
 
 
 def guard(connection: ASGIConnection[Any, Any, Any, Any], route_handler: BaseRouteHandler) -> None:
-    """Let through who may use a route; a route that does not say who may is for nobody."""
+    """Admit whoever may use a route; a route that names no access is closed to all."""
     access = route_handler.opt.get("access")
     principal: Principal | None = connection.user
     if access == OPEN:
@@ -152,10 +152,7 @@ def guard(connection: ASGIConnection[Any, Any, Any, Any], route_handler: BaseRou
 
 
 def check_origin(scope: Scope, principal: Principal | None) -> None:
-    """Refuse what another site may have made a browser send.
-
-    That goes for requests without a key and without a session, too: another site must not log somebody in.
-    """
+    """Refuse what another site may have made a browser send, even without a session: it must not log anybody in."""
     if scope["type"] == ScopeType.HTTP and scope["method"] in READING:
         return
     if principal is not None and not principal.has_cookie:

@@ -1,4 +1,4 @@
-"""The routes of a store: entries and blobs, as `https://` names one in the commands of a history."""
+"""The routes of a store of entries and blobs, which the history commands use as `https://…`."""
 
 from itertools import accumulate
 from typing import Annotated, Any

@@ -152,7 +152,7 @@ class Front:
         return principal  # None if a session has ended: its browser can log in again
 
     async def _note_use(self, credential: Credential, principal: Principal, bucket: Bucket) -> None:
-        """Note it after the answer was sent, so that nobody waits for it."""
+        """Record the use after the answer was sent, so that nobody waits for it."""
         if seconds() - bucket.noted_at < bounds.USE_NOTED:
             return
         bucket.noted_at = seconds()

@@ -1,4 +1,4 @@
-"""What the handlers of routes have in common: who asks, what they work with, the parts of lists, and look-ups."""
+"""What route handlers share: their dependencies and parameters, pages of lists, and look-ups that answer 404."""
 
 import base64
 import binascii
@@ -43,7 +43,7 @@ class Page(Struct, Generic[T], frozen=True, kw_only=True):
 
 
 def page_of(rows: Sequence[R], limit: int, kind: type[T], position: Callable[[R], object]) -> Page[T]:
-    """Return a page of rows, one more of which was read; ``position`` is where the page after a row begins."""
+    """Return a page of rows, of which one more was read; the cursor stands for the ``position`` of the last row."""
     shown = rows[:limit]
     cursor = None
     if len(rows) > limit:

@@ -53,7 +53,7 @@ class ProblemError(Exception):
 
 
 def problem_of(error: Exception) -> ProblemError:
-    """Return the problem that an exception is for a client; what only the log says is a fault of the service."""
+    """Return what a client is told of an exception; the log alone has the details of a fault of the service."""
     match error:
         case ProblemError():
             return error

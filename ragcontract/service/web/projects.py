@@ -1,4 +1,4 @@
-"""The routes of projects: what there is, and whether a commit passed."""
+"""The routes of projects: lists of them, whether a commit passed, and how a metric changed over time."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Literal, NamedTuple

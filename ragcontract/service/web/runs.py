@@ -1,4 +1,4 @@
-"""The routes of runs: lists of them, what is recorded of one, and its files."""
+"""The routes of runs: lists of them, what is recorded of each, its files, and what changed since another run."""
 
 import re
 from datetime import UTC, datetime
