@@ -29,12 +29,11 @@ from sqlalchemy import Connection
 from benchmarks import tables
 from ragcontract.history.entry import Entry, decode, encode, folder_of, new_id
 from ragcontract.history.folder import Folder
-from ragcontract.service.access import Principal
-from ragcontract.service.accounts import create_key
+from ragcontract.service.accounts import Principal, create_key
 from ragcontract.service.blobs import Sent, put_blob
 from ragcontract.service.database import Database
+from ragcontract.service.database_store import Recording, record, recording_of, with_rules
 from ragcontract.service.migrate import migrate, opened
-from ragcontract.service.record_entry import Recording, record, recording_of, with_rules
 
 SIZES = {"small": (25, 10_000), "large": (1_000, 200)}  # the queries of a project, and its runs
 RATE = 20  # requests a second

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from litestar import Litestar
 from litestar.routes import HTTPRoute
 
-from ragcontract.service.access import Access
 from ragcontract.service.database import Database, database_url
 from ragcontract.service.web.app import API, Settings, application
+from ragcontract.service.web.authentication import Access
 
 HEAD = "| route | role or scope | answer |\n| --- | --- | --- |\n"
 

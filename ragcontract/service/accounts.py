@@ -12,17 +12,22 @@ import re
 import secrets
 import string
 from collections.abc import Collection
-from typing import Any, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast, get_args
 
+from msgspec import Struct
 from sqlalchemy import Connection, Row, delete, func, or_, select, update
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.history.interface import ConflictError
-from ragcontract.service.access import ROLES, SCOPES, Principal, Role, Scope
-from ragcontract.service.audit import DAY, Author, record
+from ragcontract.service.audit import Author, record
+from ragcontract.service.database import DAY, Rows
 from ragcontract.service.tables import projects, sessions, tokens, users
 
+Role = Literal["viewer", "editor", "admin"]
+Scope = Literal["read", "ingest", "record", "run"]
+ROLES: tuple[Role, ...] = get_args(Role)  # each may do what those before it may
+SCOPES: tuple[Scope, ...] = get_args(Scope)
 ALPHABET = string.ascii_letters + string.digits
 PREFIX_LENGTH, SECRET_LENGTH = 8, 43  # 62^43 is a little over 2^256
 _KEY = re.compile(rf"rc_([A-Za-z0-9]{{{PREFIX_LENGTH}}})_([A-Za-z0-9]{{{SECRET_LENGTH}}})")
@@ -30,6 +35,18 @@ LINK = "link"  # in place of scopes
 FIRST_ADMIN = "admin"
 _USER_NAME = re.compile(r"[a-z0-9][a-z0-9@._+-]*", re.ASCII)  # no two names look alike
 _KEY_NAME = re.compile(r"[ -~]*[!-~][ -~]*", re.ASCII)
+
+
+class Principal(Struct, frozen=True, kw_only=True):
+    """Who sent a request."""
+
+    actor: str  # for the audit log: user:ana, or key:rc_1a2b3c4d
+    role: Role | None = None  # of a person
+    scopes: frozenset[Scope] = frozenset()  # of a machine's key
+    project_id: int | None = None  # the only project that the key may see; None for all
+    user_id: int | None = None
+    token_id: int | None = None
+    has_cookie: bool = False  # a browser sends it by itself, so what it changes needs a check of its origin
 
 
 class NewKey(NamedTuple):
@@ -45,12 +62,12 @@ class NewKey(NamedTuple):
 
 
 def digest(secret: str) -> str:
-    """Return what the database has of a key, or of the value of a session's cookie."""
+    """Return what the database stores of a key, or of the value of a session's cookie."""
     return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def add_user(connection: Connection, name: str, role: str, author: Author) -> int:
-    """Add a user and return the id; there must be none of that name, even if disabled."""
+    """Add a user and return the id. Raises ConflictError if the name is taken, even by a user who is disabled."""
     if not _USER_NAME.fullmatch(name) or len(name) > bounds.ACCOUNT_NAME:
         expected = f"1 to {bounds.ACCOUNT_NAME} lower-case letters, digits or @ . _ + -, a letter or digit first"
         raise InputError([f"name: expected {expected}"])
@@ -74,8 +91,8 @@ def update_user(
 ) -> bool:
     """Change what is not None; return whether there is such a user.
 
-    A user who is disabled has no sessions any more, and none of the user's keys is valid. The last administrator stays
-    one.
+    Disabling a user ends the user's sessions, and makes the user's keys invalid. The last administrator cannot be
+    disabled, or get another role.
     """
     # Two administrators who disable each other at once wait for each other here.
     admins = select(users.c.id).where(users.c.role == "admin", users.c.disabled_at.is_(None)).order_by(users.c.id)
@@ -107,7 +124,7 @@ def add_machine_key(
     project_id: int | None = None,
     days: int | None = None,
 ) -> NewKey:
-    """Make a key of a machine, for one project or all."""
+    """Make a key of a machine, for one project or for all."""
     problems = []
     if not _KEY_NAME.fullmatch(name) or len(name) > bounds.ACCOUNT_NAME:
         problems.append(f"name: expected 1 to {bounds.ACCOUNT_NAME} ASCII characters")
@@ -160,7 +177,7 @@ def create_key(
 
 
 def principal_of_key(connection: Connection, text: str, now: int) -> Principal | None:
-    """Return who has a key; None if it is not a key, or expired, revoked, or of a user who is disabled."""
+    """Return who has a key; None if it is not a key, is expired or revoked, or belongs to a disabled user."""
     match = _KEY.fullmatch(text)
     if match is None:
         return None
@@ -182,7 +199,7 @@ def principal_of_key(connection: Connection, text: str, now: int) -> Principal |
 
 
 def revoke_key(connection: Connection, prefix: str, author: Author) -> bool:
-    """Make a key invalid for good; return whether there is one of that prefix.
+    """Make a key invalid for good; return whether a key has that prefix.
 
     Whoever had a user's key may have logged in with it, so the user's sessions end as well.
     """
@@ -204,18 +221,18 @@ def revoke_links(connection: Connection, user_id: int, now: int) -> None:
 
 
 def note_key_use(connection: Connection, token_id: int, now: int) -> None:
-    """Note when a key was used, at most once a minute."""
+    """Record when a key was used, at most once a minute."""
     due = or_(tokens.c.last_used_at.is_(None), tokens.c.last_used_at <= now - bounds.USE_NOTED * 1000)
     connection.execute(update(tokens).where(tokens.c.id == token_id, due).values(last_used_at=now))
 
 
-def users_below(connection: Connection, number: int, limit: int) -> list[Row[Any]]:
+def users_below(connection: Connection, number: int, limit: int) -> Rows:
     """Return the rows of users whose ids are smaller, the newest first."""
     rows = select(users).where(users.c.id < number).order_by(users.c.id.desc()).limit(limit)
-    return [*connection.execute(rows)]
+    return connection.execute(rows).mappings().all()
 
 
-def keys_below(connection: Connection, number: int, limit: int) -> list[Row[Any]]:
+def keys_below(connection: Connection, number: int, limit: int) -> Rows:
     """Return the rows of keys whose ids are smaller, without digests, the newest first."""
     columns = [column for column in tokens.c if column.name not in {"sha256", "user_id", "project_id"}]
     rows = (
@@ -227,9 +244,11 @@ def keys_below(connection: Connection, number: int, limit: int) -> list[Row[Any]
         )
         .where(tokens.c.scopes != LINK, tokens.c.id < number)
     )
-    return [*connection.execute(rows.order_by(tokens.c.id.desc()).limit(limit))]
+    listed = connection.execute(rows.order_by(tokens.c.id.desc()).limit(limit)).mappings()
+    texts = [{str(name): value for name, value in row.items()} for row in listed]
+    return [{**text, "scopes": text["scopes"].split()} for text in texts]
 
 
 def has_users(connection: Connection) -> bool:
-    """Return whether anybody can be logged in."""
+    """Return whether there is any user."""
     return connection.execute(select(func.count()).select_from(users)).scalar_one() > 0

@@ -1,16 +1,15 @@
 """The audit log: who did what, when and from where. Its rows are never changed, and are deleted when they are old."""
 
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from msgspec import Struct
-from sqlalchemy import Connection, Row, delete, select
+from sqlalchemy import Connection, delete, select
 
 from ragcontract.core import bounds
-from ragcontract.service.database import index_key, storable
-from ragcontract.service.frozen import retention
-from ragcontract.service.tables import audit
+from ragcontract.service.database import DAY, Rows, index_key, storable
+from ragcontract.service.tables import audit, deletions
 
-DAY = 86_400_000  # ms
 COMMAND_LINE = "command line"
 
 
@@ -23,9 +22,9 @@ class Author(Struct, frozen=True, kw_only=True):
 
 
 def record(connection: Connection, author: Author, action: str, subject: str, detail: str | None = None) -> None:
-    """Note what somebody did, in the transaction that does it.
+    """Record what somebody did, in the transaction that does it.
 
-    ``action`` is a word such as ``user.add``, and ``subject`` is what it was done to. Neither they nor the detail have
+    ``action`` is a word such as ``user.add``, and ``subject`` is what it was done to. None of them contains
     a secret.
     """
     row = {
@@ -39,13 +38,25 @@ def record(connection: Connection, author: Author, action: str, subject: str, de
     connection.execute(audit.insert().values(row))
 
 
-def audit_below(connection: Connection, number: int, limit: int) -> list[Row[Any]]:
+def audit_below(connection: Connection, number: int, limit: int) -> Rows:
     """Return the rows of the log whose ids are smaller, the newest first."""
     rows = select(audit).where(audit.c.id < number).order_by(audit.c.id.desc()).limit(limit)
-    return [*connection.execute(rows)]
+    return connection.execute(rows).mappings().all()
+
+
+@contextmanager
+def retention(connection: Connection) -> Iterator[None]:
+    """Let a transaction delete frozen rows within the block. No other transaction can.
+
+    If the block raises, its changes are undone.
+    """
+    with connection.begin_nested():
+        connection.execute(deletions.insert().values(reason="age"))
+        yield
+        connection.execute(deletions.delete())
 
 
 def expire(connection: Connection, now: int) -> int:
-    """Delete the rows that are too old, and return how many they were."""
+    """Delete the rows that are too old, and return their number."""
     with retention(connection):
         return connection.execute(delete(audit).where(audit.c.at < now - bounds.AUDIT_DAYS * DAY)).rowcount

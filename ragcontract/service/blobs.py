@@ -1,23 +1,23 @@
-"""Blobs: reports, result sets and contracts of a day, by their digests. They are stored compressed, and never change.
+"""Blobs: reports, result sets and contracts as they were, by digest. They are stored compressed, and never change.
 
-A digest alone opens nothing: who names a blob must have sent all of it, or see a run that has it.
+A digest alone gives access to nothing: a sender who names a blob must have sent all of it, or see a run that has it.
 """
 
 import hashlib
 import zlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Literal
 
 from msgspec import Struct
-from sqlalchemy import ColumnElement, Connection, Table, exists, or_, select, true
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import ColumnElement, Connection, exists, or_, select
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.numbers import mebibytes
 from ragcontract.history.entry import is_digest
-from ragcontract.service.access import Principal
-from ragcontract.service.database import SQLITE
+from ragcontract.service.accounts import Principal
+from ragcontract.service.database import insert_if_new
+from ragcontract.service.projects_and_runs import seen_runs
 from ragcontract.service.tables import blobs, runs, uploads
 
 Kind = Literal["results", "report", "golden"]
@@ -25,11 +25,11 @@ OF_RUNS = (runs.c.results, runs.c.report, runs.c.golden)
 
 
 class DamagedBlobError(Exception):
-    """What is stored is not what was sent: the disk or somebody has changed it."""
+    """A stored blob differs from what was sent: the disk is faulty, or somebody changed it."""
 
 
 class Sent(Struct, frozen=True, kw_only=True):
-    """A blob that a client sends, as it is stored. Making it takes a while, for which no writer should wait."""
+    """A blob as it is stored. Compressing it takes a while, so it is made before the write begins."""
 
     kind: Kind
     sha256: str
@@ -48,18 +48,11 @@ class Sent(Struct, frozen=True, kw_only=True):
 
 
 def put_blob(connection: Connection, sent: Sent, *, sender: str, now: int) -> bool:
-    """Store a blob, and that its sender may name it; return whether it is new."""
+    """Store a blob, and record that its sender may name it; return whether the blob is new."""
     row = {"sha256": sent.sha256, "kind": sent.kind, "bytes": sent.size, "body": sent.body, "created_at": now}
     is_new = insert_if_new(connection, blobs, row)
     insert_if_new(connection, uploads, {"sha256": sent.sha256, "sender": sender, "at": now})
     return is_new
-
-
-def insert_if_new(connection: Connection, table: Table, row: Mapping[str, object]) -> bool:
-    """Insert a row unless a row with its key is there, also if others do so now; return whether it is new."""
-    insert = sqlite.insert if connection.dialect.name == SQLITE else postgresql.insert
-    statement = insert(table).values(row).on_conflict_do_nothing().returning(*table.primary_key)
-    return connection.execute(statement).one_or_none() is not None
 
 
 def blob(connection: Connection, sha256: str) -> bytes | None:
@@ -80,30 +73,22 @@ def blob(connection: Connection, sha256: str) -> bytes | None:
 def visible_blob(
     connection: Connection, sha256: str, principal: Principal, columns: "Collection[ColumnElement[str]]" = OF_RUNS
 ) -> bytes | None:
-    """Return a blob that a visible run has in one of these columns; None if there is none."""
+    """Return a blob that a run has in one of these columns; None if the principal sees no such run."""
     if not is_digest(sha256):
         return None
     named = exists().where(or_(*(column == sha256 for column in columns)), seen_runs(principal))
     return blob(connection, sha256) if connection.execute(select(named)).scalar_one() else None
 
 
-def seen_runs(principal: Principal, project_id: "ColumnElement[int]" = runs.c.project_id) -> "ColumnElement[bool]":
-    """Return the condition that runs are of projects that somebody sees.
-
-    With ``project_id + 0``, a database does not look for all runs of the project in an index, to sort them.
-    """
-    return true() if principal.project_id is None else project_id == principal.project_id
-
-
 def result_sets_after(connection: Connection, principal: Principal, after: str, limit: int) -> list[str]:
-    """Return the digests of result sets of visible projects, sorted, from after a digest on; "" for the first."""
+    """Return the digests of result sets of visible projects that sort after a digest; "" begins the list."""
     wanted = runs.c.results.is_not(None), runs.c.results > after, seen_runs(principal, runs.c.project_id + 0)
     query = select(runs.c.results).distinct().where(*wanted).order_by(runs.c.results).limit(limit)
     return [*connection.execute(query).scalars()]
 
 
 def require_blob(connection: Connection, sha256: str, name: str, *, sender: str, project_id: int, most: int) -> None:
-    """Raise InputError unless a sender may name a blob, and it is small enough for what it is used as."""
+    """Raise InputError unless a sender may name a blob, and the blob is small enough for its use."""
     is_known = or_(
         exists().where(uploads.c.sha256 == sha256, uploads.c.sender == sender),
         exists().where(or_(*(column == sha256 for column in OF_RUNS)), runs.c.project_id == project_id),

@@ -6,18 +6,19 @@ thread, each has its turn. Postgres needs no such thread: a write there is a tra
 
 import hashlib
 import os
-import queue
 import re
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar
 
-from msgspec import Struct
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from msgspec import Meta
+from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, make_url
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError
 
 from ragcontract.core import bounds
@@ -26,12 +27,21 @@ from ragcontract.core.safe_text import encodable
 
 T = TypeVar("T")
 Job = Callable[[Connection], T]
-SQLITE, POSTGRES = "sqlite", "postgresql"
+Rows: TypeAlias = Sequence[Any]
+SQLITE = "sqlite"
+BIGINT = 2**63 - 1  # the largest number of a column
+DAY = 86_400_000  # in milliseconds
+Milliseconds = Annotated[int, Meta(description="Milliseconds since 1970, UTC.")]
 DRIVERS = {"sqlite": "sqlite+pysqlite", "postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}
 
 
+def now_ms() -> int:
+    """Return the time in milliseconds since 1970, as the database stores it."""
+    return time.time_ns() // 1_000_000
+
+
 class BusyError(Exception):
-    """Too many writes wait, or the database does not answer; the same may succeed later."""
+    """Too many writes wait, or the database does not answer; a later try may succeed."""
 
 
 def database_url(name: str) -> URL:
@@ -54,14 +64,16 @@ def database_url(name: str) -> URL:
 
 
 class Database:
-    """Reads and writes. ``close`` ends the writer after the writes that wait."""
+    """A database to read from and write to. ``close`` waits for the writes that are queued."""
 
     def __init__(self, url: URL, *, readers: int = bounds.SERVICE_READERS) -> None:
         self.url = url
         self.is_sqlite = url.get_backend_name() == SQLITE
         self.engine = _engine(url, readers)
         self.writing = _engine(url, 1, begin="BEGIN IMMEDIATE") if self.is_sqlite else self.engine
-        self._writer = _Writer(self.writing) if self.is_sqlite else None
+        self._writer = ThreadPoolExecutor(1, "writer") if self.is_sqlite else None
+        self._writes = 0  # that are in the thread, or wait for it
+        self._counting = threading.Lock()
 
     @property
     def file(self) -> Path | None:
@@ -76,13 +88,24 @@ class Database:
             connection.rollback()
 
     def write(self, job: "Job[T]") -> T:
-        """Run a job in a transaction, commit it and return its result; what the job raises undoes all.
+        """Run a job in a transaction, commit it and return its result; an exception of the job undoes it.
 
         Raises :class:`BusyError` if too many jobs wait.
         """
-        if self._writer:
-            return self._writer.run(job)
-        with self.engine.begin() as connection:
+        if self._writer is None:
+            return self._commit(job)
+        with self._counting:
+            if self.waiting >= bounds.SERVICE_WRITES_WAITING:
+                raise BusyError("too many writes wait")
+            self._writes += 1
+        try:
+            return self._writer.submit(self._commit, job).result()
+        finally:
+            with self._counting:
+                self._writes -= 1
+
+    def _commit(self, job: "Job[T]") -> T:
+        with self.writing.begin() as connection:
             return job(connection)
 
     def copy_to(self, path: Path) -> None:
@@ -107,57 +130,13 @@ class Database:
     @property
     def waiting(self) -> int:
         """How many writes wait."""
-        return self._writer.waiting if self._writer else 0
+        return max(0, self._writes - 1)
 
     def close(self) -> None:
         if self._writer:
-            self._writer.close()
+            self._writer.shutdown()
+        self.writing.dispose()
         self.engine.dispose()
-
-
-class _Writer:
-    """The thread that writes to SQLite: it starts with the first job."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._jobs: queue.Queue[tuple[Job[Any], Future[Any]] | None] = queue.Queue(bounds.SERVICE_WRITES_WAITING)
-        self._thread: threading.Thread | None = None
-        self._starting = threading.Lock()
-
-    @property
-    def waiting(self) -> int:
-        return self._jobs.qsize()
-
-    def run(self, job: "Job[T]") -> T:
-        with self._starting:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
-                self._thread.start()
-        done: Future[T] = Future()
-        try:
-            self._jobs.put_nowait((job, done))
-        except queue.Full:
-            raise BusyError("too many writes wait") from None
-        return done.result()
-
-    def _run(self) -> None:
-        while item := self._jobs.get():
-            job, done = item
-            try:
-                with self._engine.begin() as connection:
-                    result = job(connection)
-            except BaseException as error:  # noqa: BLE001 (the caller raises it)
-                done.set_exception(error)
-            else:
-                done.set_result(result)
-
-    def close(self) -> None:
-        with self._starting:
-            thread, self._thread = self._thread, None
-        if thread:
-            self._jobs.put(None)
-            thread.join()
-        self._engine.dispose()
 
 
 def _engine(url: URL, connections: int, *, begin: str = "BEGIN") -> Engine:
@@ -187,11 +166,11 @@ def _prepare(connection: sqlite3.Connection, _record: object) -> None:
     connection.execute("PRAGMA recursive_triggers=ON")  # what INSERT OR REPLACE deletes fires triggers
 
 
-class Page(Struct, Generic[T], frozen=True, kw_only=True):
-    """A part of a list, and where the next part begins: None at the end."""
-
-    items: list[T]
-    next: str | None = None
+def insert_if_new(connection: Connection, table: Table, row: Mapping[str, object]) -> bool:
+    """Insert a row unless a row has its key, even while others insert the same; return whether it is new."""
+    insert = sqlite.insert if connection.dialect.name == SQLITE else postgresql.insert
+    statement = insert(table).values(row).on_conflict_do_nothing().returning(*table.primary_key)
+    return connection.execute(statement).one_or_none() is not None
 
 
 def storable(text: str) -> str:

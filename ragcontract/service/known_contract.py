@@ -1,8 +1,8 @@
 """The contract of a project, by which the service scores older runs again.
 
 It is that of the mounted folder, else what the newest run of the project's branch was checked with. What CI sent is
-untrusted: it is written into a temporary folder under names of ours and read there as a contract's files always are,
-without plugins and judgments. So nothing in it names a file or code that is opened.
+untrusted: it is written into a temporary folder under fixed names and read there like any contract, without plugins and
+judgments. So nothing in it can name a file to open, or code to run.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, select
 
 from ragcontract import pipeline
 from ragcontract.contract.resolve import Contract
@@ -31,14 +31,15 @@ from ragcontract.history.page_runs import Today
 from ragcontract.history.service_files import ContractOfDay
 from ragcontract.service.blobs import blob
 from ragcontract.service.mounted import NOT_REGULAR
-from ragcontract.service.tables import projects, runs
+from ragcontract.service.projects_and_runs import newest_run
+from ragcontract.service.tables import projects
 
 GOLDEN, CONFIG = "golden.jsonl", "ragcontract.yml"
 NONE_KNOWN = "no contract is known: no run of the branch was sent with its golden queries, and none is mounted"
 
 
 class KnownContract(Struct, frozen=True, kw_only=True):
-    """The contract of a project: which it is, and as it was read, or why that is impossible."""
+    """The contract of a project: its digest, and the contract itself or why it cannot be read."""
 
     digest: str | None = None  # None if there is none
     today: Today | None = None
@@ -58,31 +59,13 @@ def contract_of(connection: Connection, project_id: int, folder: Path | None) ->
 
 
 def contract_digest(connection: Connection, project_id: int, folder: Path | None) -> str | None:
-    """Return the digest of a project's contract, which :func:`contract_of` returns with it, without reading it."""
+    """Return the digest that :func:`contract_of` returns, without reading the contract."""
     try:
         data = _mounted(connection, project_id, folder)
     except InputError:
         return None
     run = newest_run(connection, project_id, sent_golden=True) if data is None else None
     return _digest(data) if data is not None else run.golden if run else None
-
-
-def project_branch(connection: Connection, project_id: int) -> str | None:
-    """Return the branch whose runs are the project's state: that of the newest run until one is known."""
-    branch: str | None = connection.execute(select(projects.c.branch).where(projects.c.id == project_id)).scalar()
-    if branch is None:
-        newest = select(runs.c.branch).where(runs.c.project_id == project_id, runs.c.entry.is_not(None))
-        branch = connection.execute(newest.order_by(runs.c.created_at.desc(), runs.c.id.desc()).limit(1)).scalar()
-    return branch
-
-
-def newest_run(connection: Connection, project_id: int, *, sent_golden: bool = False) -> "Row[int, str | None] | None":
-    """Return the id and the golden blob of the newest recorded run of the project's branch; None if there is none."""
-    branch = project_branch(connection, project_id)
-    wanted = runs.c.golden if sent_golden else runs.c.entry
-    of_branch = runs.c.branch.is_(None) if branch is None else runs.c.branch == branch
-    newest = select(runs.c.id, runs.c.golden).where(runs.c.project_id == project_id, of_branch, wanted.is_not(None))
-    return connection.execute(newest.order_by(runs.c.created_at.desc(), runs.c.id.desc()).limit(1)).one_or_none()
 
 
 def _mounted(connection: Connection, project_id: int, folder: Path | None) -> bytes | None:
@@ -140,7 +123,7 @@ def _decoded(data: bytes) -> ContractOfDay:
 
 
 def _loaded(files: ContractOfDay) -> Today:
-    """Load a contract from files that are gone afterwards; no path in it leads to them."""
+    """Load a contract from temporary files; no path in the contract names them."""
     with TemporaryDirectory(prefix="rag-contract-") as folder:
         names = [GOLDEN, *(f"golden-{number}.jsonl" for number in range(2, len(files.golden) + 1))]
         for name, text in zip(names, files.golden, strict=True):

@@ -1,7 +1,7 @@
-"""Logging in: with a key, or with a link that works once; and the sessions of browsers, which the database keeps.
+"""Logging in with a key, or with a link that works once; and the sessions of browsers, which the database keeps.
 
-The value of a session's cookie is random, and the database has its digest. Each login is a new session, so nobody can
-have somebody log in to a session that was chosen before.
+The value of a session's cookie is random, and the database has its digest. Each login begins a new session, so
+nobody can be made to log in to a session that somebody else has chosen.
 """
 
 import secrets
@@ -12,11 +12,12 @@ from sqlalchemy import ColumnElement, Connection, delete, exists, or_, select, u
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.history.interface import ConflictError
-from ragcontract.service.access import Principal, Role
 from ragcontract.service.accounts import (
     FIRST_ADMIN,
     LINK,
     NewKey,
+    Principal,
+    Role,
     add_personal_key,
     add_user,
     create_key,
@@ -38,7 +39,7 @@ class Login(NamedTuple):
 
 
 def create_link(connection: Connection, name: str, author: Author) -> str:
-    """Make the link of a user, or rather the secret in it; the one before is no longer valid."""
+    """Return the secret of a new link of a user; the link before it is no longer valid."""
     user = user_named(connection, name)
     if user is None:
         raise InputError([f"there is no user {name}"])
@@ -68,7 +69,7 @@ def first_admin(connection: Connection, now: int) -> str | None:
 
 
 def may_log_in(connection: Connection, *, key: str, link: str, now: int) -> bool:
-    """Return whether a login may succeed, without a write for each that cannot."""
+    """Return whether a login can succeed, so that one that cannot takes no write."""
     if not link:
         principal = principal_of_key(connection, key, now)
         return principal is not None and principal.user_id is not None
@@ -84,7 +85,7 @@ def _valid_link(text: str, now: int) -> tuple[ColumnElement[bool], ...]:
 def log_in_with_link(connection: Connection, text: str, now: int, ip: str | None) -> Login | None:
     """Exchange the secret of a link for a session and a key; None if it is not valid, or was used before.
 
-    Of two requests at once, one gets them: it is the one that changes the row.
+    Of two requests at once, the one that changes the row gets them.
     """
     taken = connection.execute(
         update(tokens).where(*_valid_link(text, now)).values(revoked_at=now).returning(tokens.c.user_id)
@@ -121,7 +122,7 @@ def _begin(connection: Connection, user_id: int, author: Author, how: str) -> st
 
 
 def log_in_failed(connection: Connection, now: int, ip: str | None) -> None:
-    """Note that a login failed; what was sent stays unknown, because it may be a key with a typing error."""
+    """Record that a login failed, but not what was sent: it may be a key with a typing error."""
     record(connection, Author(actor="nobody", at=now, ip=ip), "login.failed", "login")
 
 
@@ -150,6 +151,6 @@ def principal_of_session(connection: Connection, cookie: str, now: int) -> Princ
 
 
 def note_session_use(connection: Connection, cookie: str, now: int) -> None:
-    """Note when a session was used, at most once a minute."""
+    """Record when a session was used, at most once a minute."""
     due = sessions.c.seen_at <= now - bounds.USE_NOTED * 1000
     connection.execute(update(sessions).where(sessions.c.sha256 == digest(cookie), due).values(seen_at=now))

@@ -1,7 +1,6 @@
-"""Brings the tables of a database to the revision that this program knows. A database has one migration at a time.
+"""Brings the tables of a database to the revision that this program needs, one migration at a time.
 
-SQLite is copied before. Postgres is migrated by a command only, because several processes of several versions may use
-it.
+SQLite is copied first. Postgres is migrated only by a command, because processes of several versions may use it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -110,7 +109,7 @@ def held(database: Database) -> Iterator[None]:
 
 
 def migrate(database: Database, versions: Sequence[Path] = VERSIONS, to: str = "head") -> None:
-    """Bring a database to a revision, all or nothing, and return when it is there, whoever has brought it there.
+    """Bring a database to a revision, all or nothing; return at once if another process has done so.
 
     Raises :class:`InputError` if it is at a revision that this program does not know, or another process serves it.
     """
@@ -138,10 +137,10 @@ def migrate(database: Database, versions: Sequence[Path] = VERSIONS, to: str = "
 
 @contextmanager
 def _rebuilding(database: Database) -> Iterator[Connection]:
-    """Open a transaction in which SQLite's tables can be made again, as Alembic changes them.
+    """Open a transaction in which SQLite's tables can be rebuilt, which is how Alembic changes them.
 
-    A table that is dropped for its successor must not take with it what refers to it, and a successor that gets its
-    name must not be looked for in the triggers of other tables before.
+    Dropping the old table must not delete the rows that refer to it, and renaming the new table must not check the
+    triggers of other tables.
     """
     with database.writing.connect() as connection:
         cursor = connection.connection.cursor()
@@ -169,7 +168,7 @@ def _upgrade(connection: Connection, scripts: ScriptDirectory, to: str) -> None:
 
 
 def revision(connection: Connection) -> str | None:
-    """Return the revision of a database; None if it has no tables of ours."""
+    """Return the revision of a database; None if it has no tables of the service."""
     return MigrationContext.configure(connection).get_current_revision()
 
 

@@ -1,11 +1,10 @@
 """The projects that an operator mounts: a folder for each contract, with a ``project.yml``.
 
-Whoever prepares the folder may have put anything there. Links in it are not followed, and what is not a regular file is
-never opened. The folder itself may be a link, because the operator named it.
+The folder is untrusted: links in it are not followed, and only regular files are opened. The folder itself may be a
+link, because the operator named it.
 """
 
 import os
-import secrets
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -26,7 +25,7 @@ from ragcontract.files.problems import Collector, Problem
 from ragcontract.files.schema import Mismatch, mismatches
 from ragcontract.history.entry import is_folder_name
 from ragcontract.net.secrets import NAME
-from ragcontract.service.blobs import insert_if_new
+from ragcontract.service.projects_and_runs import add_project
 from ragcontract.service.tables import projects
 
 FILE = "project.yml"
@@ -163,9 +162,8 @@ def _wrong_patterns(patterns: Sequence[str]) -> Iterator[Mismatch]:
 
 
 def write_mounted(connection: Connection, mounted: Sequence[MountedProject], now: int) -> None:
-    """Make the rows of mounted projects, or update their names; a job of :meth:`Database.write`."""
+    """Add mounted projects, or update their names; a job of :meth:`Database.write`."""
     for project in mounted:
-        row = {"slug": project.slug, "name": project.name, "secret": secrets.token_hex(), "created_at": now}
-        if not insert_if_new(connection, projects, row):
+        if not add_project(connection, project.slug, project.name, now):
             named = projects.update().where(projects.c.slug == project.slug).values(name=project.name)
             connection.execute(named)

@@ -25,8 +25,8 @@ from ragcontract.report.comparison import RunComparison, compared_under, compari
 from ragcontract.rules.ranks import ForbiddenDocs, MustInclude, MustRankAtMost, RankRules
 from ragcontract.service.blobs import blob
 from ragcontract.service.database import index_key
-from ragcontract.service.known_contract import KnownContract, project_branch
-from ragcontract.service.run_list import DETAILS, LISTED, broken_rules
+from ragcontract.service.known_contract import KnownContract
+from ragcontract.service.projects_and_runs import DETAILS, LISTED, broken_rules, project_branch
 from ragcontract.service.tables import projects, runs
 
 OF_RANKS = frozenset(name for rule in (ForbiddenDocs, MustInclude, MustRankAtMost) for name in names_of(rule))

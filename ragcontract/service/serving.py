@@ -14,12 +14,12 @@ from litestar.types import ASGIApp
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.service.accounts import has_users
-from ragcontract.service.database import Database
+from ragcontract.service.audit import expire
+from ragcontract.service.database import Database, now_ms
 from ragcontract.service.logging_in import first_admin
 from ragcontract.service.migrate import check_revision, held, prepared
 from ragcontract.service.web.app import Settings, application
-from ragcontract.service.web.authentication import now_ms
-from ragcontract.service.web.request_log import JsonLines, RequestLog
+from ragcontract.service.web.middleware import JsonLines
 
 REASONS = {
     errno.EADDRINUSE: "another program has this port; end it, or choose another one with --port",
@@ -49,6 +49,7 @@ def serve(
         _refuse_strangers(listener, database)
         settings = Settings(allowed_hosts=(*Settings().allowed_hosts, *allowed_hosts), projects=projects)
         config = configuration(application(database, settings), forwarded_allow_ips)
+        database.write(lambda connection: expire(connection, now_ms()))
         link = database.write(lambda connection: first_admin(connection, now_ms()))
         server = _Server(config, lambda: when_ready(_address(listener), link))
         _log_json()
@@ -59,7 +60,7 @@ def serve(
 def configuration(app: ASGIApp, forwarded_allow_ips: str) -> uvicorn.Config:
     """Return how the server treats connections; ``forwarded_allow_ips`` are the proxies that it believes."""
     return uvicorn.Config(
-        RequestLog(app),
+        app,
         http="h11",
         ws="none",
         lifespan="on",

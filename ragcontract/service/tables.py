@@ -1,7 +1,7 @@
 """The tables of the service, in the terms of SQLAlchemy Core: one definition for SQLite and Postgres.
 
 Times are milliseconds since 1970, UTC. Digests are SHA-256 in hexadecimal digits. What belongs to a project goes with
-it. :mod:`ragcontract.service.frozen` has the triggers that keep what was recorded from being changed.
+it. The migrations make triggers that keep what was recorded from being changed.
 
 A test holds these definitions against what the migrations make.
 """

@@ -6,15 +6,15 @@ keeps them. A trend that another process computed from newer runs is never repla
 
 import logging
 import threading
-import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, takewhile
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
-from msgspec import Struct
-from sqlalchemy import Connection, select
+from msgspec import Meta, Struct
+from sqlalchemy import Connection, Row, exists, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from ragcontract.core import bounds
@@ -23,18 +23,13 @@ from ragcontract.history.contract_entries import ContractEntries
 from ragcontract.history.entry import Entry
 from ragcontract.history.page_runs import ContractRuns, runs_on_page
 from ragcontract.history.trend_page import Section, section_of
-from ragcontract.service.access import Principal
+from ragcontract.service.accounts import Principal
 from ragcontract.service.blobs import blob
-from ragcontract.service.database import BusyError, Database
-from ragcontract.service.known_contract import (
-    KnownContract,
-    contract_digest,
-    contract_of,
-    newest_run,
-    project_branch,
-)
-from ragcontract.service.recorded import DatabaseStore
-from ragcontract.service.tables import projects, runs, trends
+from ragcontract.service.database import BusyError, Database, Milliseconds, index_key, now_ms
+from ragcontract.service.database_store import DatabaseStore
+from ragcontract.service.known_contract import KnownContract, contract_digest, contract_of
+from ragcontract.service.projects_and_runs import newest_run, project_branch
+from ragcontract.service.tables import points, projects, runs, trends
 from ragcontract.statistics.change_points import LEAST_RUNS
 from ragcontract.statistics.levels import sigma
 
@@ -51,35 +46,38 @@ class TrendRun(Struct, frozen=True, array_like=True, gc=False):
     commit: str | None
 
 
-class MovedQuery(Struct, frozen=True, array_like=True):
-    """A query whose ranks changed: the mean of the metric before and after."""
+class MovedQuery(Struct, frozen=True, kw_only=True):
+    """A query that is ranked differently since a change point: the means of the first metric that changed there."""
 
     id: str
     before: float | None
     after: float | None
 
 
-class TrendChange(Struct, frozen=True, kw_only=True):
+class MetricChange(Struct, frozen=True, kw_only=True):
     """A run since which a metric is different."""
 
-    run: TrendRun
-    before: float
-    after: float
+    run: int
+    key: str
+    at: Milliseconds
+    commit: str | None
+    before: Annotated[float, Meta(description="The mean of the runs since the change point before.")]
+    after: Annotated[float, Meta(description="The mean of the runs until the next one.")]
     worse: bool
-    p_value: float | None
-    queries: list[MovedQuery]
+    p_value: Annotated[float | None, Meta(description="Null if the runs do not vary without a change.")]
+    queries: Annotated[list[MovedQuery], Meta(description="Those that changed most, at most 20.")]
 
 
 class MetricTrend(Struct, frozen=True, kw_only=True):
-    """A metric over time."""
+    """A metric over time; empty for one that has no trend."""
 
-    label: str
-    better: Direction
-    scale: Scale
-    level: float | None
-    sigma: float | None
-    values: list[float | None]  # of the runs of the trend
-    changes: list[TrendChange]
+    label: str | None = None
+    better: Direction | None = None
+    scale: Scale | None = None
+    level: float | None = None
+    sigma: float | None = None
+    values: list[float | None] = []  # of the runs of the trend
+    changes: list[MetricChange] = []
 
 
 class Trend(Struct, frozen=True, kw_only=True):
@@ -92,7 +90,7 @@ class Trend(Struct, frozen=True, kw_only=True):
 
 
 class StoredTrend(Struct, frozen=True, kw_only=True):
-    """A row: a trend, the newest run in it, and the contract that it was computed by."""
+    """A row: a trend, its newest run, and the contract that it was computed with."""
 
     run_id: int
     golden: str | None
@@ -111,7 +109,7 @@ def stored_trend(connection: Connection, project_id: int) -> StoredTrend | None:
 
 
 class _Results(DatabaseStore):
-    """Counts the bytes of result sets. Whoever may see them is not asked: the project's own entries name them."""
+    """Counts the bytes of result sets. It needs no check of who may see them: the project's own entries name them."""
 
     bytes_read = 0
 
@@ -155,7 +153,7 @@ def compute(database: Database, project_id: int, folder: Path | None) -> bool:
     row = {
         "run_id": run.id,
         "golden": contract.digest,
-        "computed_at": time.time_ns() // 1_000_000,
+        "computed_at": now_ms(),
         "body": msgspec.json.encode(trend).decode(),
     }
     return database.write(lambda connection: _store(connection, project_id, row))
@@ -194,7 +192,7 @@ def _metric(section: Section, key: str, shown: Mapping[str, TrendRun]) -> Metric
     changes = [*_changes(section, key, shown)]
     values = {run.id: value for run, value in series.known}
     order = {run.id: place for place, (run, _) in enumerate(series.known)}
-    places = sorted(order[change.run.key] for change in changes)
+    places = sorted(order[change.key] for change in changes)
     return MetricTrend(
         label=series.metric.label,
         better=series.metric.better,
@@ -206,17 +204,24 @@ def _metric(section: Section, key: str, shown: Mapping[str, TrendRun]) -> Metric
     )
 
 
-def _changes(section: Section, key: str, shown: Mapping[str, TrendRun]) -> Iterator[TrendChange]:
+def _changes(section: Section, key: str, shown: Mapping[str, TrendRun]) -> Iterator[MetricChange]:
     for change in reversed(section.changes):  # the oldest first
         step = next((step for step in change.steps if step.metric.key == key), None)
         if step is not None and change.run.id in shown:
-            yield TrendChange(
-                run=shown[change.run.id],
+            run = shown[change.run.id]
+            yield MetricChange(
+                run=run.id,
+                key=run.key,
+                at=run.at,
+                commit=run.commit,
                 before=step.point.before,
                 after=step.point.after,
                 worse=step.worse,
                 p_value=step.point.p_value,
-                queries=[MovedQuery(*query) for query in change.queries[: bounds.PAGE_QUERIES]],
+                queries=[
+                    MovedQuery(id=query, before=before, after=after)
+                    for query, before, after in change.queries[: bounds.PAGE_QUERIES]
+                ],
             )
 
 
@@ -285,3 +290,36 @@ class Trends:
                 self._changed.wait_for(lambda: self._ended, bounds.SERVICE_DATABASE_WAIT)
         except Exception:
             log.exception("the trend of project %s could not be computed", project_id)
+
+
+ALL = ""  # the tag of means over all queries
+
+
+def recorded_points(
+    connection: Connection, project_id: int, metric: str, tag: str, since: int
+) -> "Sequence[Row[int, str, int, str | None, float | None, str | None]]":
+    """Return the means in the runs of the project's branch since a time, the oldest first."""
+    columns = runs.c.id, runs.c.key, points.c.at, runs.c.commit_sha, points.c.value, points.c.status
+    wanted = (
+        points.c.project_id == project_id,
+        points.c.metric == index_key(metric),
+        points.c.tag == index_key(tag),
+        points.c.at >= since,
+        runs.c.branch.is_not_distinct_from(project_branch(connection, project_id)),
+    )
+    query = select(*columns).join(runs, runs.c.id == points.c.run_id).where(*wanted)
+    return connection.execute(query.order_by(points.c.at, points.c.run_id)).all()
+
+
+def is_recorded(connection: Connection, project_id: int, metric: str, tag: str = ALL) -> bool:
+    """Return whether any run of a project, of any branch and time, has a metric."""
+    of_metric = points.c.project_id == project_id, points.c.metric == index_key(metric)
+    return bool(connection.execute(select(exists().where(*of_metric, points.c.tag == index_key(tag)))).scalar())
+
+
+def newest_names(connection: Connection, project_id: int) -> tuple[list[str], list[str]]:
+    """Return the metrics and the tags of the newest run of the project's branch, sorted."""
+    run = newest_run(connection, project_id)
+    named = select(points.c.metric, points.c.tag).where(points.c.run_id == (run.id if run else None))
+    rows = connection.execute(named).all()
+    return sorted({row.metric for row in rows}), sorted({row.tag for row in rows} - {ALL})

@@ -24,7 +24,7 @@ from tests.bounds.lab import Case, Cases, Lab
 from tests.builders import golden
 from tests.history.entries import runs
 from tests.net.service import Reply, Service
-from tests.service.serve_process import serving
+from tests.service.running import serving
 from tests.service.served import Served
 
 KEY = f"rc_1a2b3c4d_{'x' * 43}"

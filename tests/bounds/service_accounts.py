@@ -10,12 +10,11 @@ from sqlalchemy import select
 
 from ragcontract.core.errors import InputError
 from ragcontract.service.accounts import add_machine_key, add_user, note_key_use
-from ragcontract.service.audit import DAY, expire, record
-from ragcontract.service.database import Database, database_url
+from ragcontract.service.audit import expire, record
+from ragcontract.service.database import DAY, Database, database_url, now_ms
 from ragcontract.service.logging_in import create_link
 from ragcontract.service.tables import audit, metadata, sessions, tokens
 from ragcontract.service.web import request_limits as limits
-from ragcontract.service.web.authentication import now_ms
 from ragcontract.service.web.problem_details import ProblemError
 from tests.bounds.lab import Case, Cases, Lab, all_of
 from tests.service.askers import FROM_OWN_PAGE, ask, author, by_key, by_session, client_of, new_session, new_user

@@ -11,8 +11,8 @@ from ragcontract.core.errors import InputError
 from ragcontract.history.folder import Folder
 from ragcontract.history.interface import ConflictError, Store
 from ragcontract.history.service_store import ServiceStore
-from ragcontract.service.access import Principal
-from ragcontract.service.recorded import DatabaseStore
+from ragcontract.service.accounts import Principal
+from ragcontract.service.database_store import DatabaseStore
 from tests.github.standin import GitHub
 from tests.history.entries import FIRST, RUN, digest, id_of, new_entry, results_of, runs
 from tests.history.jobs_at_once import Job

@@ -10,8 +10,9 @@ from litestar.testing import TestClient
 from msgspec import Struct
 from sqlalchemy import Connection, select
 
-from ragcontract.service.access import ROLES, SCOPES
 from ragcontract.service.accounts import (
+    ROLES,
+    SCOPES,
     add_machine_key,
     add_personal_key,
     add_user,
@@ -20,12 +21,12 @@ from ragcontract.service.accounts import (
     revoke_key,
     update_user,
 )
-from ragcontract.service.audit import DAY, Author
-from ragcontract.service.database import Database
+from ragcontract.service.audit import Author
+from ragcontract.service.database import DAY, Database, now_ms
 from ragcontract.service.logging_in import create_link, log_in_with_key
 from ragcontract.service.tables import projects, sessions, users
 from ragcontract.service.web.app import Settings, application
-from ragcontract.service.web.authentication import SECURE_COOKIE, now_ms
+from ragcontract.service.web.authentication import SECURE_COOKIE
 
 HOST = "service.local"
 ORIGIN = f"https://{HOST}"

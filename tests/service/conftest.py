@@ -1,7 +1,6 @@
-"""Databases of the service: each test that asks for one runs on SQLite and on Postgres."""
+"""What tests of the service begin with: databases, of which each test has SQLite and Postgres, and a recorded check."""
 
 import shutil
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,12 +8,19 @@ from pathlib import Path
 import pytest
 from sqlalchemy import URL
 
+from ragcontract.history.entry import NewEntry, decode
+from ragcontract.history.folder import Folder
 from ragcontract.service.database import Database, database_url
 from ragcontract.service.migrate import migrate
+from tests.builders import golden, run, write_jsonl
+from tests.history.repository import without_ci
 from tests.needs import require
+from tests.process import rag_contract
 from tests.service.postgres import Cluster, running
+from tests.service.served import Served
 
 KINDS = ("sqlite", "postgres")
+HOSTILE = "<script>alert(1)</script> ' \u202e \U0001f600"  # tries to get out of wherever it is shown
 
 
 @pytest.fixture(scope="session")
@@ -40,6 +46,11 @@ def template_database(cluster: Cluster) -> Iterator[str]:
         with open_database(url) as database:
             migrate(database)
         yield str(url.database)
+
+
+def name_of(url: URL) -> str:
+    """Return what a user names a database."""
+    return url.render_as_string(hide_password=False)
 
 
 @contextmanager
@@ -100,8 +111,25 @@ def database(migrated: URL) -> Iterator[Database]:
 
 
 @pytest.fixture
-def free_port() -> int:
-    """A port of this machine at which nobody answers."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
+def served(database: Database) -> Iterator[Served]:
+    """The service, as its clients see it."""
+    with Served(database) as served:
+        yield served
+
+
+@pytest.fixture
+def checked_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[NewEntry, bytes]:
+    """The entry and the report of a check that two of three queries fail."""
+    without_ci(monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    names = [HOSTILE, "q1", "q2"]
+    write_jsonl(Path("golden.jsonl"), [golden(name, name, query=HOSTILE, tags=["t1"]) for name in names])
+    write_jsonl(Path("current_run.jsonl"), [run(name, "wrong" if name != "q2" else "q2") for name in names])
+    Path("ragcontract.yml").write_text("minimums:\n  recall_at_k: 0.9\n")
+    assert rag_contract("check", "--name", "docs", "--report-json-detail", "all").code == 1
+    assert rag_contract("history", "add", "--history", "history").code == 0
+    (path,) = Path("history/entries").rglob("*.json")
+    entry = decode(path.read_bytes(), path.relative_to("history").as_posix())
+    assert entry.results is not None
+    results = Folder("history").results(entry.results.sha256)
+    return NewEntry(entry=entry, content=path.read_bytes(), results=results), Path("report.json").read_bytes()

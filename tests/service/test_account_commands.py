@@ -9,10 +9,11 @@ from ragcontract.service.database import Database
 from ragcontract.service.tables import audit, projects
 from tests.process import Ended, rag_contract
 from tests.service.askers import FROM_OWN_PAGE, ask, by_key, client_of
+from tests.service.conftest import name_of
 
 
 def service(url: URL, *argv: str) -> Ended:
-    return rag_contract("service", *argv, "--db", url.render_as_string(hide_password=False))
+    return rag_contract("service", *argv, "--db", name_of(url))
 
 
 def test_a_user_is_added_and_logs_in_with_the_link_that_is_printed(migrated: URL, database: Database) -> None:

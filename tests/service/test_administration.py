@@ -10,10 +10,9 @@ from sqlalchemy import Connection, select
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.service.accounts import update_user
-from ragcontract.service.audit import DAY, expire, record
-from ragcontract.service.database import Database
+from ragcontract.service.audit import expire, record
+from ragcontract.service.database import DAY, Database, now_ms
 from ragcontract.service.tables import audit, deletions, users
-from ragcontract.service.web.authentication import now_ms
 from tests.service.askers import ask, author, by_key, by_session, client_of, new_project, new_session, new_user
 
 

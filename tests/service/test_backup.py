@@ -17,16 +17,11 @@ from ragcontract.service.tables import blobs, points, projects, runs
 from tests.history.entries import new_entry
 from tests.history.entries import runs as recorded
 from tests.process import rag_contract
-from tests.service.conftest import open_database
-from tests.service.serve_process import serving
+from tests.service.conftest import name_of, open_database
+from tests.service.running import serving
 
 ENTRIES = recorded(3)
 WHOLE = (0, "the database is whole\n", "")
-
-
-def name_of(url: URL) -> str:
-    """Return what a user names the database."""
-    return url.render_as_string(hide_password=False)
 
 
 def record(connection: Connection, number: int, text: str, key: str) -> None:

@@ -3,7 +3,7 @@
 import json
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ import pytest
 
 from ragcontract.history.entry import NewEntry, decode
 from ragcontract.history.folder import Folder
-from ragcontract.service.database import Database
 from tests.builders import as_jsonl, golden, run, stored_query, write_jsonl
 from tests.history.repository import git, new_repository
 from tests.history.trends import LIMITS, contract, ids_of, results_at, run_at
@@ -22,12 +21,6 @@ from tests.service.served import Served, checked
 IDS = ids_of()
 START = datetime(2026, 11, 21, 20, 30, tzinfo=UTC)
 Json = dict[str, Any]
-
-
-@pytest.fixture
-def served(database: Database) -> Iterator[Served]:
-    with Served(database) as served:
-        yield served
 
 
 def blob_of(*texts: str, config: str | None = None) -> bytes:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from itertools import chain
@@ -17,9 +17,9 @@ from ragcontract.core import bounds
 from ragcontract.history.copy_and_prune import copy
 from ragcontract.history.entry import NewEntry
 from ragcontract.history.folder import Folder
-from ragcontract.service.access import Principal
+from ragcontract.service.accounts import Principal
 from ragcontract.service.database import Database
-from ragcontract.service.recorded import DatabaseStore
+from ragcontract.service.database_store import DatabaseStore
 from ragcontract.service.tables import blobs, broken, points, runs
 from tests.history.entries import FIRST, RUN, digest, new_entry, results_of
 from tests.history.entries import runs as runs_of
@@ -27,12 +27,6 @@ from tests.service.served import Served, checked
 
 ADMIN = Principal(actor="user:ana", role="admin")
 AWKWARD = ["\0", "<script>alert(1)</script>", "'; DROP TABLE runs; --", "\u202egnp.exe", "\U0001f600" * 2_000, "%_\\"]
-
-
-@pytest.fixture
-def served(database: Database) -> Iterator[Served]:
-    with Served(database) as served:
-        yield served
 
 
 def count_of(database: Database, table: Any) -> int:

@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
+from ragcontract.service.audit import retention
 from ragcontract.service.database import Database
-from ragcontract.service.frozen import retention
 
 DIGESTS = [letter * 64 for letter in "abcd"]  # of a report, results, golden queries; the last one is in no run
 ROWS = (

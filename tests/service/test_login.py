@@ -10,12 +10,11 @@ from litestar.testing import TestClient
 from sqlalchemy import select
 
 from ragcontract.core import bounds
-from ragcontract.service.accounts import add_machine_key, update_user
-from ragcontract.service.database import Database
+from ragcontract.service.accounts import add_machine_key, revoke_key, update_user
+from ragcontract.service.database import Database, now_ms
 from ragcontract.service.logging_in import create_link, first_admin, log_in_with_link
 from ragcontract.service.tables import audit, sessions, tokens
 from ragcontract.service.web.app import Settings
-from ragcontract.service.web.authentication import now_ms
 from tests.service.askers import (
     FROM_OWN_PAGE,
     HOST,
@@ -133,7 +132,9 @@ def test_a_login_leads_to_no_other_site(target: str, database: Database) -> None
 @pytest.mark.parametrize("kind", ["wrong", "of a machine", "revoked", "empty"])
 def test_a_key_that_is_not_of_a_person_does_not_log_in(kind: str, database: Database) -> None:
     of_machine = database.write(lambda connection: add_machine_key(connection, "ci", ["read"], author()).text)
-    key = {"of a machine": of_machine, "empty": ""}.get(kind, "rc_" + "<b>" * 9)
+    revoked = database.write(lambda connection: new_user(connection, "ana"))
+    database.write(lambda connection: revoke_key(connection, revoked.split("_")[1], author()))
+    key = {"of a machine": of_machine, "revoked": revoked, "empty": "", "wrong": "rc_" + "<b>" * 9}[kind]
     with client_of(database) as client:
         answer = log_in(client, key=key)
     assert answer.status_code == 401

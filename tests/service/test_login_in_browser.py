@@ -1,17 +1,19 @@
 """Logging in with a real browser, without JavaScript of ours; and what another site can make the browser do."""
 
+import threading
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from sqlalchemy import select
 
-from ragcontract.service.database import Database
+from ragcontract.service.database import Database, now_ms
 from ragcontract.service.logging_in import first_admin
 from ragcontract.service.tables import audit, sessions, tokens
-from ragcontract.service.web.authentication import now_ms
 from tests.browser import Browser
 from tests.service.askers import new_user
-from tests.service.other_site import page_of_another_site, served
+from tests.service.running import running
 
 
 @pytest.fixture
@@ -39,6 +41,39 @@ def go(browser: Browser, url: str) -> None:
 
 def text(browser: Browser) -> str:
     return str(browser.js("document.body.innerText"))
+
+
+@contextmanager
+def page_of_another_site(html: str) -> Iterator[int]:
+    """Serve a page at any path; return the port."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(html.encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    # With threads: a browser opens connections before it needs them.
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.block_on_close = False
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@contextmanager
+def served(database: Database) -> Iterator[str]:
+    """Serve what a database has; return an address at which browsers keep the cookie apart from 127.0.0.1."""
+    with running(database) as service:
+        yield service.url.replace("127.0.0.1", "localhost")
 
 
 def log_in(browser: Browser, address: str, key: str) -> None:

@@ -22,7 +22,8 @@ from ragcontract.service.migrate import LOCK, VERSIONS, check_revision, held, mi
 from ragcontract.service.tables import metadata
 from tests.forking import plain_environ
 from tests.process import COMMAND, Ended, folder_of_nobody, hand_to_nobody, rag_contract, spawn_as_nobody
-from tests.service.conftest import open_database
+from tests.record.free_port import free_port
+from tests.service.conftest import name_of, open_database
 from tests.service.postgres import Cluster
 
 LATER = (*VERSIONS, Path(__file__).parent / "later")
@@ -30,11 +31,6 @@ REVISIONS = [each.revision for each in ScriptDirectory(str(VERSIONS[0]), version
 AT_ONCE = 20
 # What a column must have where the database checks it; a revision that adds such a column needs a line here.
 CHECKED = {"kind": "report", "origin": "ci", "role": "viewer", "runs.state": "queued", "candidates.state": "new"}
-
-
-def name_of(url: URL) -> str:
-    """Return what a user names the database."""
-    return url.render_as_string(hide_password=False)
 
 
 def current(database: Database) -> str | None:
@@ -287,11 +283,12 @@ def test_what_is_no_database_of_the_service_is_refused(tmp_path: Path) -> None:
     assert refused("mysql://me:hunter2@host/db").startswith("--db mysql://host/db: expected sqlite:///FILE")
 
 
-def test_a_database_of_another_host_is_refused_without_its_password(cluster: Cluster, free_port: int) -> None:
+def test_a_database_of_another_host_is_refused_without_its_password(cluster: Cluster) -> None:
     socket = f"?host={cluster.folder}"
-    nobody = f"postgresql://me:hunter2@127.0.0.1:{free_port}/service"
+    port = free_port()
+    nobody = f"postgresql://me:hunter2@127.0.0.1:{port}/service"
     cases = {
-        nobody: f"--db postgresql://me@127.0.0.1:{free_port}/service: connection failed",
+        nobody: f"--db postgresql://me@127.0.0.1:{port}/service: connection failed",
         f"postgresql://postgres:hunter2@/nowhere{socket}": 'database "nowhere" does not exist',
         f"postgresql://locked:hunter2@/postgres{socket}": 'role "locked" does not exist',
         f"postgresql://postgres:hunter2@/postgres{socket}&hunter=2": "hunter",

@@ -2,7 +2,6 @@
 
 import html
 import json
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,21 +12,13 @@ from ragcontract.core import bounds
 from ragcontract.history.choose_baseline import document_of
 from ragcontract.history.entry import NewEntry
 from ragcontract.history.folder import Folder
-from ragcontract.service.database import Database
 from tests.history.entries import FIRST, RUN, new_entry, results_of
 from tests.history.entries import runs as runs_of
 from tests.process import rag_contract
-from tests.service.checked import HOSTILE, checked_run
+from tests.service.conftest import HOSTILE
 from tests.service.served import Served
 
-__all__ = ["checked_run"]
 EVERYTHING = "/projects", "/projects/docs", "/projects/docs/runs"
-
-
-@pytest.fixture
-def served(database: Database) -> Iterator[Served]:
-    with Served(database) as served:
-        yield served
 
 
 def test_a_run_says_what_its_entry_and_its_report_say(served: Served, checked_run: tuple[NewEntry, bytes]) -> None:

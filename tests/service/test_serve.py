@@ -10,24 +10,21 @@ from threading import Event, Thread
 import pytest
 from litestar import Litestar
 from litestar.testing import TestClient
-from sqlalchemy import URL, Connection
+from sqlalchemy import URL, Connection, select
 
 from ragcontract.core import bounds
-from ragcontract.service.database import Database
+from ragcontract.service.audit import record
+from ragcontract.service.database import DAY, Database, now_ms
 from ragcontract.service.migrate import migrate, newest
-from ragcontract.service.tables import users
+from ragcontract.service.tables import audit, users
 from ragcontract.service.web.app import Settings, application
 from tests.process import rag_contract
-from tests.service.conftest import open_database
+from tests.service.askers import author
+from tests.service.conftest import name_of, open_database
 from tests.service.postgres import Cluster
-from tests.service.serve_process import serving
+from tests.service.running import serving
 
 KEY = "rc_abcd1234_" + "s" * 43
-
-
-def name_of(url: URL) -> str:
-    """Return what a user names the database."""
-    return url.render_as_string(hide_password=False)
 
 
 def refused(*argv: str) -> str:
@@ -150,6 +147,18 @@ def test_the_log_has_a_line_of_json_for_each_request_without_queries_and_keys(tm
     assert all(line["ms"] >= 0 and line["level"] == "info" and line["time"].endswith("Z") for line in requests)
     assert "private" not in json.dumps(lines)
     assert "s" * 43 not in json.dumps(lines)
+
+
+def test_a_start_deletes_rows_of_the_audit_log_that_are_too_old(migrated: URL, tmp_path: Path) -> None:
+    def fill(connection: Connection) -> None:
+        for days in (bounds.AUDIT_DAYS - 1, bounds.AUDIT_DAYS + 1):
+            record(connection, author(now_ms() - days * DAY), "login", "user:ana")
+
+    with open_database(migrated) as database:
+        database.write(fill)
+        with serving("--db", name_of(migrated), cwd=tmp_path), database.read() as connection:
+            actions = connection.execute(select(audit.c.action).order_by(audit.c.id)).scalars().all()
+    assert actions == ["login", "user.add", "link.add"]
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +34,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     contract(tmp_path)
     return tmp_path
-
-
-@pytest.fixture
-def served(database: Database) -> Iterator[Served]:
-    with Served(database) as served:
-        yield served
 
 
 def contract_blob(golden_rows: str | None = None, config: str | None = None) -> bytes:

@@ -12,12 +12,12 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode
 from ragcontract.core.lines import Line
 
-MIGRATE: Line[Callable[[str], str]] = Line(home="ragcontract.service.upkeep:migrated")
-BACKUP: Line[Callable[[str, Path], None]] = Line(home="ragcontract.service.upkeep:back_up")
-CHECK: Line[Callable[[str], list[str]]] = Line(home="ragcontract.service.upkeep:problems_of")
-ADDED_USER: Line[Callable[[str, str, str], str]] = Line(home="ragcontract.service.first_accounts:added_user")
-NEW_LINK: Line[Callable[[str, str], str]] = Line(home="ragcontract.service.first_accounts:new_link")
-ADDED_KEY: Line[Callable[..., Any]] = Line(home="ragcontract.service.first_accounts:added_key")
+MIGRATE: Line[Callable[[str], str]] = Line(home="ragcontract.service.commands:migrated")
+BACKUP: Line[Callable[[str, Path], None]] = Line(home="ragcontract.service.commands:back_up")
+CHECK: Line[Callable[[str], list[str]]] = Line(home="ragcontract.service.commands:problems_of")
+ADDED_USER: Line[Callable[[str, str, str], str]] = Line(home="ragcontract.service.commands:added_user")
+NEW_LINK: Line[Callable[[str, str], str]] = Line(home="ragcontract.service.commands:new_link")
+ADDED_KEY: Line[Callable[..., Any]] = Line(home="ragcontract.service.commands:added_key")
 ROLES = ("viewer", "editor", "admin")
 SCOPES = ("read", "ingest", "record", "run")
 url_option = click.option(

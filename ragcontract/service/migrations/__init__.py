@@ -1,1 +1,1 @@
-"""What each version of the tables adds to the one before: a module is a migration of Alembic."""
+"""The migrations of the database: what each version of the tables adds to the one before."""

@@ -1,11 +1,9 @@
 """Make all tables, their indexes, and the triggers that keep what was recorded.
 
-A migration never changes: it says what it makes in terms of its own.
+A migration never changes, so it uses nothing that may change.
 """
 
 from alembic import op
-
-from ragcontract.service.frozen import refusing
 
 revision, down_revision = "0001", None
 
@@ -255,8 +253,27 @@ TRIGGERS = (
 )
 
 
+def refusing(dialect: str, table: str, event: str, condition: str, reason: str) -> list[str]:
+    """Return the statements that make a trigger: it refuses an event for each row that meets a condition.
+
+    The condition names the columns of the row ``OLD.column`` and ``NEW.column``. On both databases the error is that
+    of a violated constraint.
+    """
+    name = f"{table}_{event.lower()}"
+    when = f"CREATE TRIGGER {name} BEFORE {event} ON {table} FOR EACH ROW"
+    if dialect == "sqlite":
+        return [f"{when} WHEN {condition} BEGIN SELECT RAISE(ABORT, '{reason}'); END"]
+    raising = f"RAISE EXCEPTION '{reason}' USING ERRCODE = 'integrity_constraint_violation'"
+    row = "NEW" if event == "UPDATE" else "OLD"
+    body = f"BEGIN IF {condition} THEN {raising}; END IF; RETURN {row}; END"
+    return [
+        f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$ {body} $$",
+        f"{when} EXECUTE FUNCTION {name}()",
+    ]
+
+
 def upgrade() -> None:
-    """Make them."""
+    """Make the tables and triggers."""
     dialect = op.get_bind().dialect.name
     for statement in TABLES.format_map(TYPES[dialect]).split(";\n"):
         op.execute(statement)

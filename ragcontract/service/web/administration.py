@@ -1,20 +1,20 @@
 """The routes of administrators: users, keys, and the audit log."""
 
-import re
-import sys
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any, TypeVar
+from collections.abc import Callable
+from typing import Annotated, TypeVar
 from urllib.parse import urlencode
 
+import msgspec
 from litestar import delete, get, patch, post
-from litestar.params import JSONBody, PathParameter, QueryParameter
+from litestar.params import JSONBody, PathParameter
 from msgspec import Meta, Struct
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.service.access import ADMIN, Role, Scope
 from ragcontract.service.accounts import (
+    Role,
+    Scope,
     add_machine_key,
     add_user,
     keys_below,
@@ -24,19 +24,15 @@ from ragcontract.service.accounts import (
     users_below,
 )
 from ragcontract.service.audit import audit_below
-from ragcontract.service.database import Database, Page
+from ragcontract.service.database import BIGINT, Database, Milliseconds, Rows
 from ragcontract.service.logging_in import create_link
-from ragcontract.service.tables import projects
-from ragcontract.service.web.authentication import By, Db
+from ragcontract.service.projects_and_runs import project_id
+from ragcontract.service.web.authentication import ADMIN
+from ragcontract.service.web.parameters import DEFAULT_LIMIT, By, Cursor, Db, Limit, Page, Whole, page_of, position_of
 from ragcontract.service.web.problem_details import ProblemError
 
 T = TypeVar("T")
-PAGE = 50
-Time = Annotated[int, Meta(description="Milliseconds since 1970, UTC.")]
-Limit = Annotated[int, QueryParameter(ge=1, le=bounds.PAGE_ITEMS, description="How many items, at most.")]
-Cursor = Annotated[str | None, QueryParameter(description="What the part before has as `next`.")]
 UserName = Annotated[str, PathParameter(description="The name of a user.")]
-_CURSOR = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
 
 
 class User(Struct, frozen=True, kw_only=True):
@@ -44,7 +40,7 @@ class User(Struct, frozen=True, kw_only=True):
 
     name: str
     role: Role
-    created_at: Time
+    created_at: Milliseconds
     disabled_at: Annotated[int | None, Meta(description="Since when the user may not log in.")] = None
 
 
@@ -66,7 +62,7 @@ class Link(Struct, frozen=True, kw_only=True):
     """A link that logs in once, within 15 minutes."""
 
     path: Annotated[str, Meta(description="What follows the address of the service. It is a secret.")]
-    expires_at: Time
+    expires_at: Milliseconds
 
 
 class Key(Struct, frozen=True, kw_only=True):
@@ -77,10 +73,10 @@ class Key(Struct, frozen=True, kw_only=True):
     user: Annotated[str | None, Meta(description="Whose key it is; null for that of a machine.")] = None
     scopes: Annotated[list[Scope], Meta(description="What a machine may do; empty for the key of a user.")]
     project: Annotated[str | None, Meta(description="The only project that it may see; null for all.")] = None
-    created_at: Time
-    expires_at: Time | None = None
+    created_at: Milliseconds
+    expires_at: Milliseconds | None = None
     last_used_at: Annotated[int | None, Meta(description="To within a minute.")] = None
-    revoked_at: Time | None = None
+    revoked_at: Milliseconds | None = None
 
 
 class NewMachineKey(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -102,7 +98,7 @@ class CreatedKey(Struct, frozen=True, kw_only=True):
 class AuditRow(Struct, frozen=True, kw_only=True):
     """Something that somebody did."""
 
-    at: Time
+    at: Milliseconds
     actor: Annotated[str, Meta(description="Such as user:ana, key:rc_1a2b3c4d, or command line.")]
     action: Annotated[str, Meta(description="Such as user.add.")]
     subject: str
@@ -111,9 +107,9 @@ class AuditRow(Struct, frozen=True, kw_only=True):
 
 
 @get("/users", access=ADMIN, sync_to_thread=True)
-def list_users(database: Db, limit: Limit = PAGE, cursor: Cursor = None) -> Page[User]:
+def list_users(database: Db, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> Page[User]:
     """List the users, the newest first."""
-    return _page(database, users_below, _user, limit, cursor)
+    return _page(database, users_below, User, limit, cursor)
 
 
 @post("/users", access=ADMIN, sync_to_thread=True)
@@ -122,7 +118,7 @@ def post_user(data: JSONBody[NewUser], database: Db, author: By) -> User:
 
     def job(connection: Connection) -> User:
         add_user(connection, data.name, data.role, author)
-        return _user(user_named(connection, data.name))
+        return _user(connection, data.name)
 
     return database.write(job)
 
@@ -134,7 +130,7 @@ def patch_user(name: UserName, data: JSONBody[UserChange], database: Db, author:
     def job(connection: Connection) -> User:
         if not update_user(connection, name, author, role=data.role, disabled=data.disabled):
             raise ProblemError(404, "there is no such user")
-        return _user(user_named(connection, name))
+        return _user(connection, name)
 
     return database.write(job)
 
@@ -153,9 +149,9 @@ def post_link(name: UserName, database: Db, author: By) -> Link:
 
 
 @get("/tokens", access=ADMIN, sync_to_thread=True)
-def list_keys(database: Db, limit: Limit = PAGE, cursor: Cursor = None) -> Page[Key]:
+def list_keys(database: Db, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> Page[Key]:
     """List the keys of users and machines, the newest first."""
-    return _page(database, keys_below, _key, limit, cursor)
+    return _page(database, keys_below, Key, limit, cursor)
 
 
 @post("/tokens", access=ADMIN, sync_to_thread=True)
@@ -163,15 +159,10 @@ def post_key(data: JSONBody[NewMachineKey], database: Db, author: By) -> Created
     """Make a key of a machine."""
 
     def job(connection: Connection) -> CreatedKey:
-        project_id = None
-        if data.project is not None:
-            of_slug = select(projects.c.id).where(projects.c.slug == data.project)
-            project_id = connection.execute(of_slug).scalar_one_or_none()
-            if project_id is None:
-                raise InputError(["project: there is none with this slug"])
-        key = add_machine_key(
-            connection, data.name, data.scopes, author, project_id=project_id, days=data.expires_in_days
-        )
+        number = None if data.project is None else project_id(connection, data.project)
+        if data.project is not None and number is None:
+            raise InputError(["project: there is none with this slug"])
+        key = add_machine_key(connection, data.name, data.scopes, author, project_id=number, days=data.expires_in_days)
         return CreatedKey(key=key.text, prefix=key.prefix)
 
     return database.write(job)
@@ -187,9 +178,9 @@ def delete_key(
 
 
 @get("/audit", access=ADMIN, sync_to_thread=True)
-def list_audit(database: Db, limit: Limit = PAGE, cursor: Cursor = None) -> Page[AuditRow]:
+def list_audit(database: Db, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> Page[AuditRow]:
     """List what was done, the newest first. Rows are kept for 400 days."""
-    return _page(database, audit_below, _audit_row, limit, cursor)
+    return _page(database, audit_below, AuditRow, limit, cursor)
 
 
 def path_of(link: str) -> str:
@@ -197,40 +188,20 @@ def path_of(link: str) -> str:
     return f"/login?{urlencode({'link': link})}"
 
 
+def _user(connection: Connection, name: str) -> User:
+    return msgspec.convert(user_named(connection, name), User, from_attributes=True)
+
+
 def _page(
     database: Database,
-    rows_below: Callable[[Connection, int, int], Sequence[Row[Any]]],
-    item: Callable[[Any], T],
+    rows_below: Callable[[Connection, int, int], Rows],
+    kind: type[T],
     limit: int,
     cursor: str | None,
 ) -> Page[T]:
-    if cursor is not None and not _CURSOR.fullmatch(cursor):
-        raise InputError(["cursor: is not one of this list"])
     with database.read() as connection:
-        rows = rows_below(connection, int(cursor) if cursor else sys.maxsize, limit + 1)
-    return Page(items=[item(row) for row in rows[:limit]], next=str(rows[limit - 1].id) if rows[limit:] else None)
-
-
-def _user(row: Any) -> User:
-    return User(name=row.name, role=row.role, created_at=row.created_at, disabled_at=row.disabled_at)
-
-
-def _key(row: Any) -> Key:
-    return Key(
-        prefix=row.prefix,
-        name=row.name,
-        user=row.user,
-        scopes=row.scopes.split(),
-        project=row.project,
-        created_at=row.created_at,
-        expires_at=row.expires_at,
-        last_used_at=row.last_used_at,
-        revoked_at=row.revoked_at,
-    )
-
-
-def _audit_row(row: Any) -> AuditRow:
-    return AuditRow(at=row.at, actor=row.actor, action=row.action, subject=row.subject, detail=row.detail, ip=row.ip)
+        rows = rows_below(connection, position_of(cursor, Whole) or BIGINT, limit + 1)
+    return page_of(rows, limit, kind, lambda row: row["id"])
 
 
 ROUTES = (list_users, post_user, patch_user, post_link, list_keys, post_key, delete_key, list_audit)

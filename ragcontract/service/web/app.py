@@ -1,46 +1,59 @@
-"""Puts the service together: its routes, and what stands before all of them."""
+"""Puts the service together: its routes, with those about the service itself, and what stands before all of them."""
 
 import asyncio
-from collections.abc import Sequence
+import logging
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from http import HTTPStatus
 from mimetypes import guess_type
 from pathlib import Path
+from typing import Any
 
+import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from litestar import Litestar, Response, Router, get
-from litestar.datastructures import State
+from litestar import Litestar, Request, Response, Router, get
 from litestar.di import Provide
+from litestar.openapi import OpenAPIConfig
+from litestar.openapi.plugins import JsonRenderPlugin
+from litestar.openapi.spec import Components, Reference, SecurityScheme
 from litestar.params import FromPath
 from litestar.plugins.jinja import JinjaTemplateEngine
 from litestar.template import TemplateConfig
 from litestar.types import ControllerRouterHandler
 from msgspec import Struct
+from sqlalchemy.exc import SQLAlchemyError
 
 from ragcontract.core import bounds
-from ragcontract.service.access import OPEN
-from ragcontract.service.database import Database
+from ragcontract.core.errors import InputError
+from ragcontract.core.version import __version__
+from ragcontract.service.database import Database, now_ms
+from ragcontract.service.migrate import check_revision
 from ragcontract.service.mounted import mounted_projects, write_mounted
 from ragcontract.service.trends import Trends
-from ragcontract.service.web import administration, description, entries, health, login, over_time, projects, runs
-from ragcontract.service.web.authentication import LoginNeededError, author_of, guard, now_ms, principal_of
-from ragcontract.service.web.front import Front
-from ragcontract.service.web.problem_details import HANDLERS, ProblemError
+from ragcontract.service.web import administration, entries, login, projects, runs
+from ragcontract.service.web.authentication import (
+    OPEN,
+    READING,
+    SECURE_COOKIE,
+    SIGNED_IN,
+    LoginNeededError,
+    author_of,
+    guard,
+    principal_of,
+)
+from ragcontract.service.web.middleware import Front
+from ragcontract.service.web.parameters import Db
+from ragcontract.service.web.problem_details import MEDIA_TYPE, Problem, ProblemError, answer
 from ragcontract.service.web.request_limits import CheckedRequest
 
 API = "/api/v1"
-ROUTES: Sequence[ControllerRouterHandler] = (
-    *projects.ROUTES,
-    *entries.ROUTES,
-    *runs.ROUTES,
-    *over_time.ROUTES,
-    *administration.ROUTES,
-    *description.ROUTES,
-)
-PAGES: Sequence[ControllerRouterHandler] = login.ROUTES
+log = logging.getLogger(__name__)
 _HERE = Path(__file__).parents[1]
 _STATIC_SECONDS = 3600
 STATIC = {path.name: path.read_bytes() for path in (_HERE / "static").iterdir()}
+EVERYWHERE = (400, 401, 403, 404, 408, 413, 415, 422, 429, 500, 503)
+CHANGING = (409,)  # further ones of what is not only read
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -48,6 +61,66 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     allowed_hosts: Sequence[str] = ("localhost", "127.0.0.1", "[::1]")
     projects: Path | None = None  # has a folder for each project that the service runs itself
+
+
+@get("/healthz", access=OPEN, sync_to_thread=False)
+def healthz() -> dict[str, str]:
+    """Say that the process answers."""
+    return {"status": "ok"}
+
+
+@get("/readyz", access=OPEN, sync_to_thread=True)
+def readyz(database: Db) -> dict[str, str]:
+    """Say whether the database answers, has the tables of this version, and keeps up with what is written."""
+    if problems := list(_problems(database)):
+        raise ProblemError(503, "the service cannot work now", problems, retry_after=1)
+    return {"status": "ok"}
+
+
+def _problems(database: Database) -> Iterator[str]:
+    try:
+        check_revision(database)
+    except InputError as error:
+        yield from error.problems
+    except SQLAlchemyError as error:
+        log.warning("not ready: %s", error)
+        yield "the database does not answer"
+    if database.waiting >= bounds.SERVICE_WRITES_WAITING:
+        yield f"{database.waiting} writes wait, as many as may"
+
+
+def _openapi_config() -> OpenAPIConfig:
+    """Return the settings of openapi.json. Litestar's own routes to it are closed; :func:`openapi` serves it whole."""
+    schemes: dict[str, SecurityScheme | Reference] = {
+        "key": SecurityScheme(type="http", scheme="bearer", description="A key, such as rc_1a2b3c4d_…"),
+        "session": SecurityScheme(
+            type="apiKey", name=SECURE_COOKIE, security_scheme_in="cookie", description="The session of a browser."
+        ),
+    }
+    return OpenAPIConfig(
+        title="rag-contract",
+        version=__version__,
+        path=f"{API}/openapi",
+        render_plugins=[JsonRenderPlugin()],
+        use_handler_docstrings=True,
+        security=[{"key": []}, {"session": []}],
+        components=Components(security_schemes=schemes),
+    )
+
+
+@get("/openapi.json", access=SIGNED_IN, include_in_schema=False, sync_to_thread=True)
+def openapi(request: Request[Any, Any, Any]) -> Response[bytes]:
+    """Return the description of all routes and answers, with the problems that each may answer."""
+    schema = request.app.openapi_schema.to_schema()
+    ((_, named),) = [msgspec.json.schema_components([Problem], ref_template="#/components/schemas/{name}")]
+    schema["components"]["schemas"] |= named
+    content = {MEDIA_TYPE: {"schema": {"$ref": f"#/components/schemas/{Problem.__name__}"}}}
+    for item in schema["paths"].values():
+        for method, operation in item.items():
+            statuses = sorted((*EVERYWHERE, *(() if method.upper() in READING else CHANGING)))
+            problems = {f"{each}": {"description": HTTPStatus(each).phrase, "content": content} for each in statuses}
+            operation["responses"] |= problems
+    return Response(msgspec.json.encode(schema), media_type="application/json")
 
 
 @get("/static/{name:str}", access=OPEN, include_in_schema=False, sync_to_thread=False)
@@ -60,6 +133,16 @@ def static_file(name: FromPath[str]) -> Response[bytes]:
         media_type=guess_type(name)[0],
         headers={"Cache-Control": f"max-age={_STATIC_SECONDS}"},
     )
+
+
+ROUTES: Sequence[ControllerRouterHandler] = (
+    *projects.ROUTES,
+    *entries.ROUTES,
+    *runs.ROUTES,
+    *administration.ROUTES,
+    openapi,
+)
+PAGES: Sequence[ControllerRouterHandler] = (healthz, readyz, *login.ROUTES, static_file)
 
 
 def _enough_threads(_app: Litestar) -> None:
@@ -82,26 +165,24 @@ def application(database: Database, settings: Settings) -> Litestar:
     )
     app = Litestar(
         route_handlers=[
-            Router(path=API, route_handlers=[*ROUTES]),
+            Router(path=API, route_handlers=ROUTES),
             # In a router, because the application prepares a path with two handlers twice, which breaks the first.
-            Router(path="/", route_handlers=[*health.ROUTES, *PAGES, static_file]),
+            Router(path="/", route_handlers=PAGES),
         ],
         dependencies={
             "database": Provide(lambda: database, sync_to_thread=False),
-            "settings": Provide(lambda: settings, sync_to_thread=False),
             "trends": Provide(lambda: trends, sync_to_thread=False),
             "principal": Provide(principal_of, sync_to_thread=False),
             "author": Provide(author_of, sync_to_thread=False),
         },
         guards=[guard],
-        exception_handlers={**HANDLERS, LoginNeededError: login.to_login},
-        openapi_config=description.config(API),
+        exception_handlers={Exception: answer, LoginNeededError: login.to_login},
+        openapi_config=_openapi_config(),
         request_class=CheckedRequest,
         request_max_body_size=bounds.BLOB,  # the front has the limits of each request
         template_config=TemplateConfig(instance=JinjaTemplateEngine.from_environment(templates)),
         on_startup=[_enough_threads, trends.start],
         on_shutdown=[trends.close],
-        state=State({"database": database, "settings": settings}),
         logging_config=None,
         debug=False,
     )

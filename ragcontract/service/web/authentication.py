@@ -5,38 +5,51 @@ a cookie must come from a page of the service itself; a key in a header is somet
 """
 
 import re
-import time
 from typing import Any
 
 from litestar import Request
 from litestar.connection import ASGIConnection
 from litestar.datastructures import Cookie
-from litestar.di import NamedDependency
 from litestar.enums import ScopeType
 from litestar.handlers import BaseRouteHandler
 from litestar.types import HTTPScope, Scope
 from msgspec import Struct
 
 from ragcontract.core import bounds
-from ragcontract.service.access import OPEN, SIGNED_IN, Access, Principal
-from ragcontract.service.accounts import digest, principal_of_key
+from ragcontract.service import accounts
+from ragcontract.service.accounts import ROLES, Principal, Role, digest, principal_of_key
 from ragcontract.service.audit import Author
-from ragcontract.service.database import Database
+from ragcontract.service.database import Database, now_ms
 from ragcontract.service.logging_in import principal_of_session
-from ragcontract.service.trends import Trends
 from ragcontract.service.web.problem_details import ProblemError
 from ragcontract.service.web.request_limits import address_of, check_content_type
 
-Asker = NamedDependency[Principal]  # who sent the request, for a handler
-Db = NamedDependency[Database]
-Background = NamedDependency[Trends]
-By = NamedDependency[Author]
 BEARER = "bearer "
 SECURE_COOKIE, LOCAL_COOKIE = "__Host-session", "session"
 LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?", re.ASCII)
 _COOKIE = re.compile(r"[A-Za-z0-9_-]{20,100}", re.ASCII)
+
+
+class Access(Struct, frozen=True, kw_only=True):
+    """What a route needs: at least this role of a person, or this scope of a machine's key; None is never enough."""
+
+    role: Role | None = None
+    scope: accounts.Scope | None = None
+
+    def admits(self, principal: Principal) -> bool:
+        """Return whether somebody has what the route needs."""
+        if principal.role is not None:
+            return self.role is not None and ROLES.index(principal.role) >= ROLES.index(self.role)
+        return self.scope is not None and self.scope in principal.scopes
+
+
+READ = Access(role="viewer", scope="read")
+RECORD = Access(scope="record")
+ADMIN = Access(role="admin")
+OPEN = "open"  # in place of an Access: a route for everybody
+SIGNED_IN = "signed in"  # likewise: for everybody who has a key or a session
 
 
 class LoginNeededError(Exception):
@@ -60,13 +73,8 @@ class Credential(Struct, frozen=True, kw_only=True):
         return digest(self.text)
 
 
-def now_ms() -> int:
-    """Return the time, in milliseconds since 1970."""
-    return time.time_ns() // 1_000_000
-
-
 def header(scope: Scope, name: bytes) -> str | None:
-    """Return the value of a header that is there at most once."""
+    """Return the value of a header, which the front lets through at most once."""
     return next((value.decode("latin-1") for each, value in scope["headers"] if each == name), None)
 
 
@@ -77,7 +85,7 @@ def host_of(scope: Scope) -> str:
 
 
 def credential_of(scope: HTTPScope) -> Credential | None:
-    """Return what a request comes with; a key that is not valid is not replaced by a cookie that is."""
+    """Return the key or cookie of a request; an invalid key is not replaced by a valid cookie."""
     value = header(scope, b"authorization")
     if value is not None and value.lower().startswith(BEARER):  # others are a proxy's own
         return Credential(text=value[len(BEARER) :].strip(" "), is_key=True)
@@ -124,7 +132,7 @@ def session_cookie(scope: Scope, value: str) -> Cookie:
 
 
 def guard(connection: ASGIConnection[Any, Any, Any, Any], route_handler: BaseRouteHandler) -> None:
-    """Let through who may use a route; a route that does not say who may is for nobody."""
+    """Admit whoever may use a route; a route that names no access is closed to all."""
     access = route_handler.opt.get("access")
     principal: Principal | None = connection.user
     if access == OPEN:
@@ -137,17 +145,14 @@ def guard(connection: ASGIConnection[Any, Any, Any, Any], route_handler: BaseRou
         if route_handler.opt.get("page"):
             raise LoginNeededError(connection.scope)
         raise ProblemError(401, "this needs a key")
-    if access != SIGNED_IN and not (isinstance(access, Access) and principal.may(access)):
+    if access != SIGNED_IN and not (isinstance(access, Access) and access.admits(principal)):
         raise ProblemError(403, "the key may not do this")
     check_origin(connection.scope, principal)
     check_content_type(connection.scope, route_handler)
 
 
 def check_origin(scope: Scope, principal: Principal | None) -> None:
-    """Refuse what another site may have made a browser send.
-
-    That goes for requests without a key and without a session, too: another site must not log somebody in.
-    """
+    """Refuse what another site may have made a browser send, even without a session: it must not log anybody in."""
     if scope["type"] == ScopeType.HTTP and scope["method"] in READING:
         return
     if principal is not None and not principal.has_cookie:

@@ -1,4 +1,4 @@
-"""The routes of a store: entries and blobs, as `https://` names one in the commands of a history."""
+"""The routes of a store of entries and blobs, which the history commands use as `https://…`."""
 
 from itertools import accumulate
 from typing import Annotated, Any
@@ -12,22 +12,28 @@ from msgspec.structs import replace
 from sqlalchemy import Connection
 
 from ragcontract.core import bounds
-from ragcontract.core.errors import InputError
-from ragcontract.history.entry import EntryId, is_digest, is_folder_name
-from ragcontract.service.access import READ, RECORD, Principal
+from ragcontract.history.entry import EntryId, is_folder_name
+from ragcontract.service.accounts import Principal
 from ragcontract.service.blobs import Kind, Sent, put_blob, result_sets_after, visible_blob
-from ragcontract.service.database import Page
-from ragcontract.service.record_entry import Recorded, record, recording_of, report_of, with_rules
-from ragcontract.service.recorded import DatabaseStore
-from ragcontract.service.web.authentication import Asker, Background, Db, now_ms
+from ragcontract.service.database import Database, now_ms
+from ragcontract.service.database_store import DatabaseStore, Recorded, record, recording_of, report_of, with_rules
+from ragcontract.service.web.authentication import READ, RECORD
+from ragcontract.service.web.parameters import (
+    NO_PROJECT,
+    Asker,
+    Background,
+    Cursor,
+    Db,
+    Page,
+    Slug,
+    page_of,
+    position_of,
+    require_project,
+)
 from ragcontract.service.web.problem_details import ProblemError
-from ragcontract.service.web.projects import NO_PROJECT, Cursor, Slug, require_project
 
 BYTES, JSON = "application/octet-stream", "application/json"
 Digest = Annotated[str | None, QueryParameter(pattern="^[0-9a-f]{64}$", description="The SHA-256 of a blob.")]
-
-OfDefaultBranch = Annotated[bool, QueryParameter(description="The entry is of the repository's default branch.")]
-WithoutResults = Annotated[bool, QueryParameter(description="Its result set was deleted before it was copied.")]
 
 
 class Months(Struct, frozen=True, kw_only=True):
@@ -73,9 +79,7 @@ class StoredBlob(Struct, frozen=True, kw_only=True):
 @get("/projects/{slug:str}/months", access=READ, sync_to_thread=True)
 def list_months(principal: Asker, database: Db, slug: Slug) -> Months:
     """Return the months in which a project has entries."""
-    with database.read() as connection:
-        require_project(connection, principal, slug)
-    return Months(months=DatabaseStore(database, principal).months(slug))
+    return Months(months=_store(database, principal, slug).months(slug))
 
 
 @get("/projects/{slug:str}/entries", access=READ, sync_to_thread=True)
@@ -87,14 +91,10 @@ def list_entries(
     cursor: Cursor = None,
 ) -> Ids:
     """Return the ids of the entries of some months."""
-    with database.read() as connection:
-        require_project(connection, principal, slug)
-    if cursor is not None and EntryId.of(cursor) is None:
-        raise InputError(["cursor: is not one of this list"])
-    store = DatabaseStore(database, principal)
-    ids = [each.id for each in store.ids_before(slug, months, before=cursor, limit=bounds.ENTRIES + 1)]
-    listed = ids[: bounds.ENTRIES]
-    return Ids(ids=listed, next=listed[-1] if len(ids) > len(listed) else None)
+    before, store = position_of(cursor, str), _store(database, principal, slug)
+    ids = store.ids_before(slug, months, before=before, limit=bounds.ENTRIES + 1)
+    page = page_of([each.id for each in ids], bounds.ENTRIES, str, str)
+    return Ids(ids=page.items, next=page.next)
 
 
 @get("/projects/{slug:str}/entries/contents", access=READ, sync_to_thread=True)
@@ -105,9 +105,7 @@ def read_entries(
     ids: Annotated[list[str], QueryParameter(name="id", max_items=bounds.ENTRIES_AT_ONCE)],
 ) -> Contents:
     """Return entries as they were sent."""
-    with database.read() as connection:
-        require_project(connection, principal, slug)
-    stored = DatabaseStore(database, principal).read(slug, [*filter(None, map(EntryId.of, dict.fromkeys(ids)))])
+    stored = _store(database, principal, slug).read(slug, [*filter(None, map(EntryId.of, dict.fromkeys(ids)))])
     sizes = accumulate(map(len, stored.values()))
     fits = [key for key, size in zip(stored, sizes, strict=True) if size <= bounds.ENTRIES_ANSWER]
     items = [Content(id=key, content=stored[key].decode()) for key in fits]
@@ -168,6 +166,13 @@ def add_entry(
     return Response(Added(id=recorded.run_id, key=recording.entry.id), status_code=status)
 
 
+def _store(database: Database, principal: Principal, slug: str) -> DatabaseStore:
+    """Return the store of a project that the principal sees; answers 404 without the project."""
+    with database.read() as connection:
+        require_project(connection, principal, slug)
+    return DatabaseStore(database, principal)
+
+
 def _is_json(body: bytes) -> bool:
     try:
         msgspec.json.decode(body, type=msgspec.Raw)
@@ -179,12 +184,10 @@ def _is_json(body: bytes) -> bool:
 @get("/blobs", access=READ, sync_to_thread=True)
 def list_blobs(principal: Asker, database: Db, cursor: Cursor = None) -> Page[str]:
     """Return the digests of all result sets of the projects that the key may see."""
-    if cursor is not None and not is_digest(cursor):
-        raise InputError(["cursor: is not one of this list"])
     with database.read() as connection:
-        digests = result_sets_after(connection, principal, cursor or "", bounds.PAGE_DIGESTS + 1)
-    listed = digests[: bounds.PAGE_DIGESTS]
-    return Page(items=listed, next=listed[-1] if len(digests) > len(listed) else None)
+        after = position_of(cursor, str) or ""
+        digests = result_sets_after(connection, principal, after, bounds.PAGE_DIGESTS + 1)
+    return page_of(digests, bounds.PAGE_DIGESTS, str, str)
 
 
 @get("/blobs/{sha256:str}", access=READ, sync_to_thread=True, media_type=BYTES)

@@ -11,10 +11,10 @@ from msgspec import Struct
 from sqlalchemy import Connection
 
 from ragcontract.core import bounds
-from ragcontract.service.access import OPEN, SIGNED_IN
-from ragcontract.service.database import Database
+from ragcontract.service.database import Database, now_ms
 from ragcontract.service.logging_in import Login, log_in_failed, log_in_with_key, log_in_with_link, log_out, may_log_in
-from ragcontract.service.web.authentication import Asker, By, Credential, Db, LoginNeededError, now_ms, session_cookie
+from ragcontract.service.web.authentication import OPEN, SIGNED_IN, Credential, LoginNeededError, session_cookie
+from ragcontract.service.web.parameters import Asker, By, Db
 from ragcontract.service.web.problem_details import ProblemError
 from ragcontract.service.web.request_limits import RequestRates, address_of, network_of
 

@@ -6,10 +6,10 @@ from http import HTTPStatus
 from typing import Any
 
 import msgspec
-from litestar import MediaType, Request, Response
+from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 from msgspec import Struct
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from ragcontract.core import bounds
@@ -19,7 +19,6 @@ from ragcontract.history.interface import ConflictError
 from ragcontract.service.database import BusyError
 
 MEDIA_TYPE = "application/problem+json"
-UNPROCESSABLE, CONFLICT, UNAVAILABLE = 422, 409, 503
 log = logging.getLogger(__name__)
 
 
@@ -53,72 +52,37 @@ class ProblemError(Exception):
             self.headers["WWW-Authenticate"] = "Bearer"
 
 
-def answer(error: ProblemError) -> "Response[bytes]":
-    """Return the answer for a failed request."""
-    problem = Problem(
-        title=HTTPStatus(error.status).phrase,
-        status=error.status,
-        detail=shorten(encodable(error.detail), bounds.MESSAGE),
-        problems=[shorten(encodable(text), bounds.MESSAGE) for text in error.problems[: bounds.PROBLEMS]],
-    )
-    return Response(
-        msgspec.json.encode(problem), status_code=error.status, media_type=MEDIA_TYPE, headers=error.headers
-    )
-
-
-def _of_ours(_request: "Request[Any, Any, Any]", error: ProblemError) -> "Response[bytes]":
-    return answer(error)
-
-
-def _conflict(_request: "Request[Any, Any, Any]", error: ConflictError) -> "Response[bytes]":
-    return answer(ProblemError(CONFLICT, str(error), error.problems))
-
-
-def _bad_input(_request: "Request[Any, Any, Any]", error: InputError) -> "Response[bytes]":
-    return answer(ProblemError(UNPROCESSABLE, error.problems[0] if error.problems else "", error.problems))
-
-
-def _busy(_request: "Request[Any, Any, Any]", error: Exception) -> "Response[bytes]":
-    log.warning("not answered: %s", error)
-    return answer(ProblemError(UNAVAILABLE, "the database is busy, or does not answer", retry_after=1))
-
-
-def _of_database(request: "Request[Any, Any, Any]", error: DBAPIError) -> "Response[bytes]":
-    unreachable = error.connection_invalidated or type(error).__name__ == "OperationalError"
-    return _busy(request, error) if unreachable else _bug(request, error)
-
-
-def _invalid(_request: "Request[Any, Any, Any]", error: ValidationException) -> "Response[bytes]":
-    extra = error.extra if isinstance(error.extra, list) else []
-    problems = [f"{each.get('key', 'body')}: {each.get('message', '')}" for each in extra if isinstance(each, dict)]
-    return answer(ProblemError(UNPROCESSABLE, "the request is not valid", problems or [error.detail]))
-
-
-def _of_framework(_request: "Request[Any, Any, Any]", error: HTTPException) -> "Response[bytes]":
-    return answer(ProblemError(error.status_code, error.detail, headers=error.headers))
-
-
-def _bug(_request: "Request[Any, Any, Any]", error: Exception) -> "Response[bytes]":
+def problem_of(error: Exception) -> ProblemError:
+    """Return what a client is told of an exception; the log alone has the details of a fault of the service."""
+    match error:
+        case ProblemError():
+            return error
+        case ConflictError():
+            return ProblemError(409, str(error), error.problems)
+        case InputError():
+            return ProblemError(422, error.problems[0] if error.problems else "", error.problems)
+        case ValidationException():
+            extra = error.extra if isinstance(error.extra, list) else []
+            problems = [f"{each.get('key', 'body')}: {each.get('message', '')}" for each in extra]
+            return ProblemError(422, "the request is not valid", problems or [error.detail])
+        case HTTPException():
+            return ProblemError(error.status_code, error.detail, headers=error.headers)
+    is_unreachable = isinstance(error, DBAPIError) and error.connection_invalidated
+    if is_unreachable or isinstance(error, BusyError | PoolTimeoutError | OperationalError):
+        log.warning("not answered: %s", error)
+        return ProblemError(503, "the database is busy, or does not answer", retry_after=1)
     log.error("a request failed", exc_info=error)
-    return answer(ProblemError(HTTPStatus.INTERNAL_SERVER_ERROR, "a fault of the service, which its log describes"))
+    return ProblemError(500, "a fault of the service, which its log describes")
 
 
-HANDLERS: dict[type[Exception] | int, Any] = {
-    ProblemError: _of_ours,
-    ConflictError: _conflict,
-    InputError: _bad_input,
-    BusyError: _busy,
-    PoolTimeoutError: _busy,
-    DBAPIError: _of_database,
-    ValidationException: _invalid,
-    HTTPException: _of_framework,
-    Exception: _bug,
-}
-JSON = MediaType.JSON
-
-
-def answer_to(request: "Request[Any, Any, Any]", error: Exception) -> "Response[bytes]":
-    """Return the answer to an exception that was raised outside of a route."""
-    handler = next(HANDLERS[each] for each in type(error).__mro__ if each in HANDLERS)
-    response: Response[bytes] = handler(request, error)
-    return response
+def answer(_request: "Request[Any, Any, Any]", error: Exception) -> "Response[bytes]":
+    """Return the answer to a request that failed."""
+    failed = problem_of(error)
+    problem = Problem(
+        title=HTTPStatus(failed.status).phrase,
+        status=failed.status,
+        detail=shorten(encodable(failed.detail), bounds.MESSAGE),
+        problems=[shorten(encodable(text), bounds.MESSAGE) for text in failed.problems[: bounds.PROBLEMS]],
+    )
+    content = msgspec.json.encode(problem)
+    return Response(content, status_code=failed.status, media_type=MEDIA_TYPE, headers=failed.headers)

@@ -1,6 +1,6 @@
 """Limits on what a client may send: requests in a second, failed logins in a minute, and the sizes of bodies.
 
-The counts are of this process, and bounded: what has not been seen for longest is forgotten, and may begin again.
+Each process counts for itself, up to a limit: what it has not seen for longest is forgotten, and starts again.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from msgspec import Struct
 from ragcontract.core import bounds
 from ragcontract.core.numbers import mebibytes
 from ragcontract.files.json_text import NestingError, check_nesting
-from ragcontract.service.access import Principal
+from ragcontract.service.accounts import Principal
 from ragcontract.service.web.problem_details import ProblemError
 
 BLOBS = "/api/v1/blobs/"
@@ -33,7 +33,7 @@ def seconds() -> float:
 
 
 class Bucket(Struct):
-    """Requests that may still come now; more are added with time."""
+    """How many requests may still come now; time adds more."""
 
     level: float
     at: float
@@ -53,7 +53,7 @@ class Buckets:
         return self._buckets.get(name)
 
     def take(self, name: str, rate: float, burst: float) -> Bucket:
-        """Take one; raise the problem 429 if none is left."""
+        """Take one request from a bucket; raise the problem 429 if none is left."""
         now = seconds()
         bucket = self._buckets.setdefault(name, Bucket(level=burst, at=now, rate=rate, burst=burst))
         self._buckets.move_to_end(name)
@@ -68,7 +68,7 @@ class Buckets:
         return bucket
 
     def forget(self, name: str) -> None:
-        """Remove a bucket: what it is named after is no longer valid."""
+        """Remove a bucket whose key or session is no longer valid."""
         self._buckets.pop(name, None)
 
 
@@ -156,7 +156,7 @@ class Bodies:
         self._held += size
 
     def release(self, size: int) -> None:
-        """Count bytes that are in memory no more."""
+        """Count bytes that are no longer in memory."""
         self._held -= size
 
 
@@ -193,7 +193,7 @@ class Body:
         return message
 
     def release(self) -> None:
-        """Give back what the body took: its request has been answered."""
+        """Give back the memory of the body, because its request was answered."""
         self._bodies.release(self._size)
 
 

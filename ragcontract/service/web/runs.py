@@ -1,39 +1,53 @@
-"""The routes of runs: lists of them, what is recorded of one, and its files."""
+"""The routes of runs: lists of them, what is recorded of each, its files, and what changed since another run."""
 
+import re
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Annotated
 
 import msgspec
 from litestar import Response, get
-from litestar.params import FromPath, FromQuery, QueryParameter
+from litestar.params import FromQuery, QueryParameter
 from msgspec import Meta, Struct
 from sqlalchemy import RowMapping
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.history.choose_baseline import document_of
+from ragcontract.history.choose_baseline import LAST_PASS, document_of
 from ragcontract.history.entry import Entry, EntryGate, EntryMetric
+from ragcontract.report.comparison import RunComparison
 from ragcontract.report.html import page
 from ragcontract.report.json_report import decoded, refusing_inconsistent
 from ragcontract.report.record import ErrorReport
-from ragcontract.service.access import READ, Principal
+from ragcontract.service.accounts import Principal
 from ragcontract.service.blobs import blob
-from ragcontract.service.database import Database, Page, index_key
-from ragcontract.service.recorded import DatabaseStore
-from ragcontract.service.run_list import (
-    State,
-    broken_rules,
-    cursor_of,
+from ragcontract.service.database import Database, Milliseconds, index_key
+from ragcontract.service.database_store import DatabaseStore
+from ragcontract.service.known_contract import contract_of
+from ragcontract.service.projects_and_runs import State, broken_rules, runs_before
+from ragcontract.service.run_diff import ChangedQuery, diff, last_pass, side_of
+from ragcontract.service.web.authentication import READ
+from ragcontract.service.web.parameters import (
+    DEFAULT_LIMIT,
+    Asker,
+    Background,
+    Cursor,
+    Db,
+    Limit,
+    Number,
+    Page,
+    Slug,
+    Whole,
     page_of,
-    run_numbered,
-    runs_before,
+    position_of,
+    require_project,
+    require_run,
 )
-from ragcontract.service.web.authentication import Asker, Db
 from ragcontract.service.web.problem_details import ProblemError
-from ragcontract.service.web.projects import DEFAULT_LIMIT, Cursor, Limit, Milliseconds, Slug, require_project
 
-Number = FromPath[int]
 JSON, HTML = "application/json", "text/html"
+
+_NUMBER = re.compile("[0-9]{1,19}")
 
 
 class ListedRun(Struct, frozen=True, kw_only=True):
@@ -88,6 +102,19 @@ class Run(ListedRun, frozen=True, kw_only=True):
     links: Annotated[dict[str, str], Meta(description="The addresses of what there is of the run.")]
 
 
+class ComparedWith(Struct, frozen=True, kw_only=True):
+    """What changed in a run since another one."""
+
+    against: ListedRun
+    comparison: Annotated[RunComparison, Meta(description="As of `rag-contract compare`; the other run is the first.")]
+    lost: Annotated[
+        list[ChangedQuery], Meta(description="The queries that hold in the other run and are broken in this one.")
+    ]
+    won: Annotated[list[ChangedQuery], Meta(description="The queries that were broken and hold now.")]
+    more_lost: Annotated[int, Meta(description="How many further queries were lost.")]
+    more_won: Annotated[int, Meta(description="How many further queries hold now.")]
+
+
 @get("/projects/{slug:str}/runs", access=READ, sync_to_thread=True)
 def list_runs(
     *,
@@ -103,19 +130,18 @@ def list_runs(
     """Return the runs of a project, the newest first."""
     with database.read() as connection:
         project = require_project(connection, principal, slug)
-        wanted = runs_before(
-            connection, project, state=run_state, branch=branch, commit=commit, cursor=cursor, limit=limit
+        before = position_of(cursor, tuple[Whole, Whole])
+        rows = runs_before(
+            connection, project, state=run_state, branch=branch, commit=commit, before=before, limit=limit
         )
-    rows, has_more = page_of(wanted, limit)
-    items = msgspec.convert(rows, list[ListedRun])
-    return Page(items=items, next=cursor_of(items[-1].created_at, items[-1].id) if has_more else None)
+    return page_of(rows, limit, ListedRun, lambda row: (row["created_at"], row["id"]))
 
 
 @get("/runs/{number:int}", access=READ, sync_to_thread=True)
 def show_run(principal: Asker, database: Db, number: Number) -> Run:
     """Return what is recorded of a run."""
-    row = _row(database, principal, number)
     with database.read() as connection:
+        row = require_run(connection, principal, number)
         rules = broken_rules(connection, number)
     entry = _entry(row)
     queries = [(query, True) for query in entry.failed] + [(query, False) for query in entry.tolerated] if entry else []
@@ -141,13 +167,13 @@ def show_run(principal: Asker, database: Db, number: Number) -> Run:
 @get("/runs/{number:int}/report.json", access=READ, sync_to_thread=True, media_type=JSON)
 def report_json(principal: Asker, database: Db, number: Number) -> Response[bytes]:
     """Return the report of a run as it was sent."""
-    return Response(_blob(database, _report_of(_row(database, principal, number))), media_type=JSON)
+    return Response(_blob(database, _report_of(_run(database, principal, number))), media_type=JSON)
 
 
 @get("/runs/{number:int}/report.html", access=READ, sync_to_thread=True, media_type=HTML)
 def report_html(principal: Asker, database: Db, number: Number) -> Response[bytes]:
     """Return the report of a run as a page. It is a document of its own, which nothing in the service trusts."""
-    content = _page(database, _report_of(_row(database, principal, number)))
+    content = _page(database, _report_of(_run(database, principal, number)))
     policy = f"{page.policy()}; frame-ancestors 'none'; sandbox allow-scripts"
     return Response(content, media_type=HTML, headers={"Content-Security-Policy": policy})
 
@@ -164,7 +190,7 @@ def _page(database: Database, sha256: str) -> bytes:
 @get("/runs/{number:int}/baseline.json", access=READ, sync_to_thread=True, media_type=JSON)
 def baseline_json(principal: Asker, database: Db, number: Number) -> Response[bytes]:
     """Return the baseline that a run would make."""
-    entry = _entry(_row(database, principal, number))
+    entry = _entry(_run(database, principal, number))
     if entry is None:
         raise ProblemError(404, "the run has no results")
     try:
@@ -173,12 +199,44 @@ def baseline_json(principal: Asker, database: Db, number: Number) -> Response[by
         raise ProblemError(404, error.problems[0], error.problems) from error
 
 
-def _row(database: Database, principal: Principal, number: int) -> RowMapping:
+@get("/runs/{number:int}/diff", access=READ, sync_to_thread=True)
+def run_diff(
+    *,
+    principal: Asker,
+    database: Db,
+    trends: Background,
+    number: Number,
+    against: Annotated[str, QueryParameter(description="`last-pass`, or the id of a run of the project.")] = LAST_PASS,
+) -> ComparedWith:
+    """Return what changed in a run since another one, under the contract of today."""
     with database.read() as connection:
-        row = run_numbered(connection, principal, number)
-    if row is None:
-        raise ProblemError(404, "there is no such run, or the key may not see it")
-    return row
+        run = require_run(connection, principal, number)
+        project = require_project(connection, principal, run["project"])
+        if against == LAST_PASS:
+            other = last_pass(connection, project, run)
+            if other is None:
+                raise ProblemError(404, "no run of the project's branch passed before this one")
+        else:
+            other = require_run(connection, principal, int(against) if _NUMBER.fullmatch(against) else 0)
+        if other["project"] != run["project"]:
+            raise ProblemError(404, "the other run is of another project")
+        contract = contract_of(connection, project, trends.folder)
+        sides = side_of(connection, other), side_of(connection, run)
+    made = diff(contract, sides, datetime.now(UTC))
+    most = bounds.SERVICE_DIFF_QUERIES
+    return ComparedWith(
+        against=msgspec.convert(other, ListedRun),
+        comparison=made.comparison,
+        lost=[*made.lost[:most]],
+        won=[*made.won[:most]],
+        more_lost=max(0, len(made.lost) - most),
+        more_won=max(0, len(made.won) - most),
+    )
+
+
+def _run(database: Database, principal: Principal, number: int) -> RowMapping:
+    with database.read() as connection:
+        return require_run(connection, principal, number)
 
 
 def _entry(row: RowMapping) -> Entry | None:
@@ -196,4 +254,4 @@ def _blob(database: Database, sha256: str) -> bytes:
         return blob(connection, sha256) or b""
 
 
-ROUTES = (list_runs, show_run, report_json, report_html, baseline_json)
+ROUTES = (list_runs, show_run, report_json, report_html, baseline_json, run_diff)

@@ -1,31 +1,44 @@
-"""Adds an entry to a project: the run, its points and its broken queries are one transaction."""
+"""The history of the service's projects as a store: entries are recorded, and read again byte by byte.
 
-import secrets
-from collections.abc import Iterable, Iterator, Mapping
+A run, its points and its broken queries are one transaction. A store has the projects that its principal sees, and
+nothing else.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
-from sqlalchemy import ColumnElement, Connection, and_, false, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, func, select, true
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.history.entry import Entry, EntryId, NewEntry, OtherVersionError, decode, entry_path, folder_of
+from ragcontract.history.entry import (
+    Entry,
+    EntryId,
+    NewEntry,
+    OtherVersionError,
+    decode,
+    entry_path,
+    folder_of,
+    is_folder_name,
+    is_month,
+    newest_first,
+)
 from ragcontract.history.interface import Added, differs, refuse_shared_run
 from ragcontract.report.json_report import decoded
 from ragcontract.report.record import Report
-from ragcontract.service.access import Principal
-from ragcontract.service.blobs import blob, insert_if_new, require_blob
-from ragcontract.service.database import index_key, storable
+from ragcontract.service.accounts import Principal
+from ragcontract.service.blobs import Kind, Sent, blob, put_blob, require_blob, result_sets_after, visible_blob
+from ragcontract.service.database import BIGINT, Database, index_key, now_ms, storable
+from ragcontract.service.projects_and_runs import add_project, at_commit, of_months, project_id, seen
 from ragcontract.service.tables import broken, points, projects, runs
-
-BIGINT = 2**63 - 1  # the largest number of a column
 
 
 class Recording(Struct, frozen=True, kw_only=True):
-    """What is to be recorded, checked as far as the database is not needed."""
+    """What is to be recorded, checked as far as that is possible without the database."""
 
     new: NewEntry
     text: str  # the entry as it was sent
@@ -54,7 +67,7 @@ class Recorded(Struct, frozen=True, kw_only=True):
 
 
 def recording_of(slug: str, content: bytes) -> Recording:
-    """Read an entry that a client sends for a project; raises InputError if it is not one of the project."""
+    """Read an entry that a client sends for a project; raises InputError if it belongs to another."""
     try:
         key = msgspec.json.decode(content, type=_Named).id
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -80,7 +93,7 @@ class _Named(Struct):
 def with_rules(recording: Recording, report: bytes | None) -> Recording:
     """Return a recording with the rules that its report says are broken.
 
-    Raises InputError if the report is not one of the entry's check.
+    Raises InputError if the report belongs to another check than the entry.
     """
     if report is None:
         return recording
@@ -99,9 +112,8 @@ def report_of(connection: Connection, recording: Recording, principal: Principal
     """Return the report that a recording names; raises InputError if a blob that it names is missing."""
     if recording.report is None:
         return None
-    of_contract = projects.c.slug == folder_of(recording.entry.contract)
-    project_id = connection.execute(select(projects.c.id).where(of_contract)).scalar_one_or_none() or 0
-    _require(connection, recording, principal, project_id)
+    number = project_id(connection, folder_of(recording.entry.contract)) or 0
+    _require(connection, recording, principal, number)
     return blob(connection, recording.report)
 
 
@@ -151,19 +163,13 @@ def _existing(connection: Connection, recording: Recording, principal: Principal
 
 
 def _locked_project(connection: Connection, entry: Entry, now: int) -> int:
-    """Return the project of an entry. Until the transaction ends, no other one records anything in it.
+    """Return the project of an entry, locked: until the transaction ends, no other one records anything in it.
 
     SQLite has one writer at a time anyway.
     """
-    values = {
-        "slug": folder_of(entry.contract),
-        "name": storable(entry.contract),
-        "repository": _text(entry.source.repository),
-        "secret": secrets.token_hex(),
-        "created_at": now,
-    }
-    insert_if_new(connection, projects, values)
-    query = select(projects.c.id).where(projects.c.slug == values["slug"]).with_for_update(key_share=True)
+    slug = folder_of(entry.contract)
+    add_project(connection, slug, entry.contract, now, repository=entry.source.repository)
+    query = select(projects.c.id).where(projects.c.slug == slug).with_for_update(key_share=True)
     return int(connection.execute(query).scalar_one())
 
 
@@ -177,13 +183,8 @@ def _names_of_run(connection: Connection, project_id: int, new: NewEntry) -> lis
     return [f"{key}.json" for key in keys]
 
 
-def of_months(months: Iterable[str]) -> "ColumnElement[bool]":
-    """Return the condition that the keys of runs are of months such as 202611, which an index answers."""
-    return or_(false(), *(and_(runs.c.key >= month, runs.c.key < f"{int(month) + 1:06}") for month in months))
-
-
 def milliseconds(created_at: str) -> int:
-    """Return a time of an entry as the database has it."""
+    """Return a time of an entry as the database stores it."""
     return round(datetime.fromisoformat(created_at).timestamp() * 1000)
 
 
@@ -234,3 +235,104 @@ def _broken(recording: Recording) -> Iterator[dict[str, Any]]:
     ids = {index_key(query): query for query in (*recording.entry.tolerated, *recording.entry.failed)}
     for key, query in ids.items():
         yield {"query_id": key, "rules": msgspec.json.encode(recording.rules.get(query, [])).decode()}
+
+
+KEPT = "the service keeps result sets as long as their runs"
+
+
+class DatabaseStore:
+    """A :class:`~ragcontract.history.interface.Store`: the history of the projects that a principal sees.
+
+    With ``commit``, the beginning of a commit, the store has only the entries at that commit; an index finds them.
+    """
+
+    name = "the service"
+
+    def __init__(self, database: Database, principal: Principal, *, commit: str = "") -> None:
+        self._database = database
+        self._principal = principal
+        self._at = at_commit(commit) if commit else true()
+
+    def contracts(self) -> list[str]:
+        with self._database.read() as connection:
+            return sorted(connection.execute(select(projects.c.slug).where(seen(self._principal))).scalars())
+
+    def months(self, contract: str) -> list[str]:
+        if not is_folder_name(contract):
+            return []
+        query = select(func.substr(runs.c.key, 1, 6)).where(self._of(contract)).distinct()
+        with self._database.read() as connection:
+            starts = [*connection.execute(query).scalars()]
+        return sorted(filter(is_month, (f"{start[:4]}-{start[4:]}" for start in starts)), reverse=True)
+
+    def ids(self, contract: str, months: Sequence[str]) -> list[EntryId]:
+        return self.ids_before(contract, months)
+
+    def ids_before(
+        self, contract: str, months: Sequence[str], *, before: str | None = None, limit: int | None = None
+    ) -> list[EntryId]:
+        """Return the newest ids in these months, of those that are older than an id."""
+        if not is_folder_name(contract):
+            return []
+        wanted = self._of(contract), of_months(month.replace("-", "") for month in filter(is_month, months))
+        query = select(runs.c.key).where(*wanted).order_by(runs.c.key.desc()).limit(limit)
+        with self._database.read() as connection:
+            keys = connection.execute(query if before is None else query.where(runs.c.key < before)).scalars()
+            return newest_first(filter(None, map(EntryId.of, keys)))
+
+    def read(self, contract: str, ids: Sequence[EntryId]) -> dict[str, bytes]:
+        if not is_folder_name(contract):
+            return {}
+        keys = [entry_id.id for entry_id in ids]
+        contents: dict[str, bytes] = {}
+        with self._database.read() as connection:
+            for start in range(0, len(keys), bounds.ENTRIES_AT_ONCE):
+                contents |= self._contents(connection, contract, keys[start : start + bounds.ENTRIES_AT_ONCE])
+        return {key: contents[key] for key in keys if key in contents}
+
+    def _contents(self, connection: Connection, contract: str, keys: Collection[str]) -> dict[str, bytes]:
+        wanted = self._of(contract), runs.c.key.in_(keys), runs.c.entry.is_not(None)
+        rows = connection.execute(select(runs.c.key, runs.c.entry).where(*wanted))
+        return {row.key: row.entry.encode() for row in rows}
+
+    def results(self, sha256: str) -> bytes | None:
+        """Return a result set. Raises :class:`~ragcontract.service.blobs.DamagedBlobError` if it was changed."""
+        with self._database.read() as connection:
+            return visible_blob(connection, sha256, self._principal, [runs.c.results])
+
+    def result_sets(self) -> set[str]:
+        digests: set[str] = set()
+        with self._database.read() as connection:
+            while more := result_sets_after(connection, self._principal, max(digests, default=""), bounds.PAGE_DIGESTS):
+                digests.update(more)
+        return digests
+
+    def add(self, new: NewEntry) -> Added:
+        """Store an entry with its blobs; a badge is not kept."""
+        slug, principal, now = folder_of(new.entry.contract), self._principal, now_ms()
+        contents: dict[Kind, bytes | None] = {"results": new.results, "report": new.report, "golden": new.golden}
+        sent = {kind: Sent.of(kind, data) for kind, data in contents.items() if data is not None}
+        recording = replace(
+            recording_of(slug, new.content),
+            report=sent["report"].sha256 if "report" in sent else None,
+            golden=sent["golden"].sha256 if "golden" in sent else None,
+            default_branch=new.default_branch,
+            without_results=new.results is None,
+        )
+        recording = with_rules(recording, new.report)
+
+        def job(connection: Connection) -> Added:
+            if principal.project_id is not None and project_id(connection, slug, principal) is None:
+                raise InputError([f"{new.path}: is of another project than the key"])
+            for each in sent.values():
+                put_blob(connection, each, sender=principal.actor, now=now)
+            return record(connection, recording, principal, now).added
+
+        return self._database.write(job)
+
+    def delete_results(self, digests: Collection[str]) -> NoReturn:  # noqa: ARG002 (the seam's)
+        raise InputError([f"{self.name}: {KEPT}; delete the project to delete them"])
+
+    def _of(self, contract: str) -> "ColumnElement[bool]":
+        project = select(projects.c.id).where(projects.c.slug == contract, seen(self._principal)).scalar_subquery()
+        return and_(runs.c.project_id == project, self._at)

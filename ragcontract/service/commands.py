@@ -1,16 +1,22 @@
-"""What an operator does with the database: migrate it, copy it, and have it checked."""
+"""What the commands of `rag-contract service` do: migrate, copy and check the database; add users and keys."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from msgspec import Struct
 from sqlalchemy import Connection, func, select
 from sqlalchemy.exc import DatabaseError
 
 from ragcontract.core.errors import InputError
-from ragcontract.history.entry import OtherVersionError, decode, entry_path
+from ragcontract.history.entry import OtherVersionError, decode, entry_path, folder_of
+from ragcontract.history.interface import ConflictError
+from ragcontract.service.accounts import add_machine_key, add_user
+from ragcontract.service.audit import COMMAND_LINE, Author, record
 from ragcontract.service.blobs import DamagedBlobError, blob
-from ragcontract.service.database import Database
-from ragcontract.service.migrate import check_revision, migrate, newest, opened
+from ragcontract.service.database import Database, Job, T, now_ms
+from ragcontract.service.logging_in import create_link
+from ragcontract.service.migrate import check_revision, migrate, newest, opened, prepared
+from ragcontract.service.projects_and_runs import add_project, project_id
 from ragcontract.service.tables import blobs, deletions, projects, runs
 
 AT_ONCE = 100  # rows
@@ -24,7 +30,7 @@ def migrated(name: str) -> str:
 
 
 def back_up(name: str, path: Path) -> None:
-    """Copy an SQLite database into a new file, also while it is served."""
+    """Copy an SQLite database into a new file, even while it is served."""
     with opened(name) as database:
         if database.file is None:
             advice = f"for Postgres, use `pg_dump --format=custom --file={path}`"
@@ -81,3 +87,57 @@ def _wrong_entries(connection: Connection) -> Iterator[str]:
             decode(entry.encode(), entry_path(slug, key))
         except (InputError, OtherVersionError, ValueError) as error:
             yield f"runs: {number}: {error}"
+
+
+class AddedKey(Struct, frozen=True, kw_only=True):
+    """The key of a machine."""
+
+    text: str
+    slug: str | None  # of its project
+    is_new_project: bool = False
+
+
+def added_user(db: str, name: str, role: str) -> str:
+    """Add a user and return the secret of a link."""
+
+    def job(connection: Connection) -> str:
+        author = _author()
+        add_user(connection, name, role, author)
+        return create_link(connection, name, author)
+
+    return _written(db, job)
+
+
+def new_link(db: str, name: str) -> str:
+    """Return the secret of a new link of a user."""
+    return _written(db, lambda connection: create_link(connection, name, _author()))
+
+
+def added_key(db: str, name: str, scopes: Sequence[str], contract: str | None, days: int | None) -> AddedKey:
+    """Make a key of a machine, and its project if that does not exist."""
+
+    def job(connection: Connection) -> AddedKey:
+        author = _author()
+        if contract is None:
+            return AddedKey(text=add_machine_key(connection, name, scopes, author, days=days).text, slug=None)
+        slug = folder_of(contract)
+        is_new = add_project(connection, slug, contract, author.at)
+        if is_new:
+            record(connection, author, "project.add", f"project:{slug}")
+        number = project_id(connection, slug)
+        key = add_machine_key(connection, name, scopes, author, project_id=number, days=days)
+        return AddedKey(text=key.text, slug=slug, is_new_project=is_new)
+
+    return _written(db, job)
+
+
+def _author() -> Author:
+    return Author(actor=COMMAND_LINE, at=now_ms())
+
+
+def _written(db: str, job: Job[T]) -> T:
+    with prepared(db) as database:
+        try:
+            return database.write(job)
+        except ConflictError as error:
+            raise InputError(error.problems) from error

@@ -1,12 +1,18 @@
-"""Stands before the whole service: hosts, limits, who asks, and the headers of every answer, errors included.
+"""Stands before all routes: hosts, limits, who asks, the headers of every answer, and a line of the log for each.
 
-It is outside of the routes, so that a path that leads nowhere is limited as well.
+It is outside of the routes, so that a path that leads nowhere is limited as well. No line of the log has a query, a
+body or a key.
 """
 
 import logging
+import re
+import time
 from collections.abc import Collection, Mapping
+from contextvars import ContextVar
 from typing import Any
+from uuid import uuid4
 
+import msgspec
 from litestar import Request
 from litestar.concurrency import sync_to_thread
 from litestar.enums import ScopeType
@@ -15,12 +21,11 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from ragcontract.core import bounds
-from ragcontract.service.access import Principal
-from ragcontract.service.accounts import note_key_use
-from ragcontract.service.database import BusyError, Database
+from ragcontract.service.accounts import Principal, note_key_use
+from ragcontract.service.database import BusyError, Database, now_ms
 from ragcontract.service.logging_in import note_session_use
-from ragcontract.service.web.authentication import Credential, credential_of, host_of, now_ms, principal_with
-from ragcontract.service.web.problem_details import ProblemError, answer_to
+from ragcontract.service.web.authentication import Credential, credential_of, host_of, principal_with
+from ragcontract.service.web.problem_details import ProblemError, answer
 from ragcontract.service.web.request_limits import (
     Bodies,
     Bucket,
@@ -32,6 +37,9 @@ from ragcontract.service.web.request_limits import (
 )
 
 log = logging.getLogger(__name__)
+PREFIX = re.compile(rb"bearer +(rc_[A-Za-z0-9]{8})_", re.IGNORECASE)  # of a key, which it names and does not reveal
+NO_ANSWER = 499  # the client left before
+REQUEST: ContextVar[str | None] = ContextVar("request", default=None)
 HEALTH = frozenset({"/healthz", "/readyz"})
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
 _ONCE = frozenset({b"host", b"authorization", b"content-length", b"content-type", b"origin", b"sec-fetch-site"})
@@ -62,32 +70,43 @@ class Front:
         self._bodies = Bodies()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Answer a request, and log how that ended."""
         if scope["type"] != ScopeType.HTTP:
             await self._app(scope, receive, send)  # there is no route for a web socket
             return
-        started = False
+        number, status, start = uuid4().hex, NO_ANSWER, time.perf_counter()
+        REQUEST.set(number)
 
         async def send_with_headers(message: Message) -> None:
-            nonlocal started
+            nonlocal status
             if message["type"] == "http.response.start":
-                started = True
-                extra = HEADERS if scope["scheme"] == "http" else {**HEADERS, **TRANSPORT}
+                status = message["status"]
+                extra = {**HEADERS, **(TRANSPORT if scope["scheme"] == "https" else {})}
                 own = {name.lower() for name, _ in message["headers"]}
                 added = [(name, value) for name, value in extra.items() if name not in own]
-                if message["status"] in CLOSING:
+                if status in CLOSING:
                     added.append((b"connection", b"close"))
-                message["headers"] = [*message["headers"], *added]
+                message["headers"] = [*message["headers"], *added, (b"x-request-id", number.encode())]
             await send(message)
 
         try:
             await self._answer(scope, receive, send_with_headers)
         except Exception as error:
-            if started:
+            if status != NO_ANSWER:
                 raise
             request: Request[Any, Any, Any] = Request(scope)
-            response = answer_to(request, error)
+            response = answer(request, error)
             await response.to_asgi_response(app=None, request=request)(scope, receive, send_with_headers)
+        finally:
+            key = PREFIX.match(dict(scope["headers"]).get(b"authorization", b""))
+            facts = {
+                "method": scope["method"],
+                "route": scope.get("path_template"),  # None where there is none: a path could be anything
+                "status": status,
+                "ms": round((time.perf_counter() - start) * 1_000, 1),
+                "key": key[1].decode() if key else None,
+            }
+            log.info("request", extra={"facts": facts})
 
     async def _answer(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
         self._check_headers(scope)
@@ -133,7 +152,7 @@ class Front:
         return principal  # None if a session has ended: its browser can log in again
 
     async def _note_use(self, credential: Credential, principal: Principal, bucket: Bucket) -> None:
-        """Note it after the answer was sent, so that nobody waits for it."""
+        """Record the use after the answer was sent, so that nobody waits for it."""
         if seconds() - bucket.noted_at < bounds.USE_NOTED:
             return
         bucket.noted_at = seconds()
@@ -148,3 +167,19 @@ class Front:
             await sync_to_thread(self._database.write, note)
         except (BusyError, SQLAlchemyError) as error:
             log.info("the use of a key was not noted: %s", type(error).__name__)
+
+
+class JsonLines(logging.Formatter):
+    """Formats a record as one line of JSON."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created)),
+            "level": record.levelname.lower(),
+            "message": record.getMessage(),
+            "request": REQUEST.get(),
+            **getattr(record, "facts", {}),
+        }
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return msgspec.json.encode(line).decode()
