@@ -31,8 +31,9 @@ from ragcontract.history.page_runs import Today
 from ragcontract.history.service_files import ContractOfDay
 from ragcontract.service.blobs import blob
 from ragcontract.service.mounted import NOT_REGULAR
-from ragcontract.service.tables import projects, runs
+from ragcontract.service.tables import projects, runs, trends
 
+OUTDATED = 0  # in place of when a trend was computed
 GOLDEN, CONFIG = "golden.jsonl", "ragcontract.yml"
 NONE_KNOWN = "no contract is known: no run of the branch was sent with its golden queries, and none is mounted"
 
@@ -83,6 +84,11 @@ def newest_run(connection: Connection, project_id: int, *, sent_golden: bool = F
     of_branch = runs.c.branch.is_(None) if branch is None else runs.c.branch == branch
     newest = select(runs.c.id, runs.c.golden).where(runs.c.project_id == project_id, of_branch, wanted.is_not(None))
     return connection.execute(newest.order_by(runs.c.created_at.desc(), runs.c.id.desc()).limit(1)).one_or_none()
+
+
+def outdate_trend(connection: Connection, project_id: int) -> None:
+    """Note that the trend of a project lacks something: a run may come late, and a result set after its run."""
+    connection.execute(trends.update().where(trends.c.project_id == project_id).values(computed_at=OUTDATED))
 
 
 def _mounted(connection: Connection, project_id: int, folder: Path | None) -> bytes | None:

@@ -19,6 +19,7 @@ from ragcontract.report.record import Report
 from ragcontract.service.access import Principal
 from ragcontract.service.blobs import blob, insert_if_new, require_blob
 from ragcontract.service.database import index_key, storable
+from ragcontract.service.known_contract import outdate_trend, project_branch
 from ragcontract.service.tables import broken, points, projects, runs
 
 BIGINT = 2**63 - 1  # the largest number of a column
@@ -133,6 +134,8 @@ def record(connection: Connection, recording: Recording, principal: Principal, n
             connection.execute(table.insert(), [each | of_run for each in rows])
     if recording.default_branch and row["branch"]:
         connection.execute(projects.update().where(projects.c.id == project_id).values(branch=row["branch"]))
+    if row["branch"] == project_branch(connection, project_id):
+        outdate_trend(connection, project_id)
     return Recorded(run_id=run_id, project_id=project_id, added="added")
 
 
@@ -147,6 +150,7 @@ def _existing(connection: Connection, recording: Recording, principal: Principal
     if row.results is None and recording.results is not None:
         _require(connection, recording, principal, project_id)
         connection.execute(runs.update().where(runs.c.id == row.id).values(results=recording.results))
+        outdate_trend(connection, project_id)
     return int(row.id)
 
 
