@@ -10,6 +10,13 @@ from sqlalchemy import Connection
 
 from ragcontract.service.tables import deletions
 
+FROZEN = ("points", "runs", "blobs", "audit")
+TRIGGERS = frozenset(f"{table}_{event}" for table in FROZEN for event in ("update", "delete"))
+_WORKING = {
+    "sqlite": "SELECT name FROM sqlite_master WHERE type = 'trigger'",
+    "postgresql": "SELECT tgname FROM pg_trigger WHERE NOT tgisinternal AND tgenabled IN ('O', 'A')",
+}
+
 
 @contextmanager
 def retention(connection: Connection) -> Iterator[None]:
@@ -21,6 +28,12 @@ def retention(connection: Connection) -> Iterator[None]:
         connection.execute(deletions.insert().values(reason="age"))
         yield
         connection.execute(deletions.delete())
+
+
+def missing_triggers(connection: Connection) -> list[str]:
+    """Return the names of the triggers that somebody has dropped or disabled."""
+    working = connection.exec_driver_sql(_WORKING[connection.dialect.name]).scalars()
+    return sorted(TRIGGERS.difference(working))
 
 
 def refusing(dialect: str, table: str, event: str, condition: str, reason: str) -> list[str]:

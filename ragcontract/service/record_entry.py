@@ -129,7 +129,8 @@ def record(connection: Connection, recording: Recording, principal: Principal, n
     row = _row(recording, project_id, principal)
     run_id = connection.execute(runs.insert().values(row).returning(runs.c.id)).scalar_one()
     of_run = {"project_id": project_id, "run_id": run_id}
-    for table, rows in ((points, [*_points(entry, row["created_at"])]), (broken, [*_broken(recording)])):
+    of_queries = [*broken_of(entry, recording.rules)]
+    for table, rows in ((points, [*points_of(entry, row["created_at"])]), (broken, of_queries)):
         if rows:
             connection.execute(table.insert(), [each | of_run for each in rows])
     if recording.default_branch and row["branch"]:
@@ -192,16 +193,27 @@ def milliseconds(created_at: str) -> int:
 
 
 def _row(recording: Recording, project_id: int, principal: Principal) -> dict[str, Any]:
-    entry, source = recording.entry, recording.entry.source
+    entry = recording.entry
     created_at = milliseconds(entry.created_at)
-    return {
+    return columns_of(entry) | {
         "project_id": project_id,
-        "key": entry.id,
         "origin": "ci",
         "state": "completed" if entry.verdict == "pass" else "blocked",
         "created_by": principal.actor,
         "created_at": created_at,
         "finished_at": created_at,
+        "entry": recording.text,
+        "report": recording.report,
+        "results": recording.results,
+        "golden": recording.golden,
+    }
+
+
+def columns_of(entry: Entry) -> dict[str, Any]:
+    """Return what the row of a run has from its entry, to look for runs by it."""
+    source = entry.source
+    return {
+        "key": entry.id,
         "commit_sha": source.commit,
         "branch": _text(source.branch),
         "event": _text(source.event),
@@ -210,10 +222,6 @@ def _row(recording: Recording, project_id: int, principal: Principal) -> dict[st
         "ci_attempt": source.run_attempt if source.run_id else None,
         "verdict": entry.verdict,
         "summary": storable(entry.summary),
-        "entry": recording.text,
-        "report": recording.report,
-        "results": recording.results,
-        "golden": recording.golden,
     }
 
 
@@ -221,7 +229,7 @@ def _text(text: str | None) -> str | None:
     return None if text is None else storable(text)
 
 
-def _points(entry: Entry, at: int) -> Iterator[dict[str, Any]]:
+def points_of(entry: Entry, at: int) -> Iterator[dict[str, Any]]:
     """Yield the means of all metrics, over all queries and by tag, each once."""
     means: dict[tuple[str, str], tuple[float | None, str | None]] = {}
     for key, mean in entry.metrics.items():
@@ -233,8 +241,8 @@ def _points(entry: Entry, at: int) -> Iterator[dict[str, Any]]:
         yield {"metric": metric, "tag": tag, "at": at, "value": value, "status": status}
 
 
-def _broken(recording: Recording) -> Iterator[dict[str, Any]]:
-    """Yield the broken queries that the entry lists, each once."""
-    ids = {index_key(query): query for query in (*recording.entry.tolerated, *recording.entry.failed)}
+def broken_of(entry: Entry, rules: Mapping[str, list[str]]) -> Iterator[dict[str, Any]]:
+    """Yield the broken queries that an entry lists, each once, with their broken rules."""
+    ids = {index_key(query): query for query in (*entry.tolerated, *entry.failed)}
     for key, query in ids.items():
-        yield {"query_id": key, "rules": msgspec.json.encode(recording.rules.get(query, [])).decode()}
+        yield {"query_id": key, "rules": msgspec.json.encode(rules.get(query, [])).decode()}
