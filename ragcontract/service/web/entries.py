@@ -14,12 +14,13 @@ from sqlalchemy import Connection
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.history.entry import EntryId, is_digest, is_folder_name
+from ragcontract.service import audit
 from ragcontract.service.access import READ, RECORD, Principal
 from ragcontract.service.blobs import Kind, Sent, put_blob, result_sets_after, visible_blob
 from ragcontract.service.database import Page
 from ragcontract.service.record_entry import Recorded, record, recording_of, report_of, with_rules
 from ragcontract.service.recorded import DatabaseStore
-from ragcontract.service.web.authentication import Asker, Background, Db, now_ms
+from ragcontract.service.web.authentication import Asker, Background, By, Db, now_ms
 from ragcontract.service.web.problem_details import ProblemError
 from ragcontract.service.web.projects import NO_PROJECT, Cursor, Slug, require_project
 
@@ -125,6 +126,7 @@ def add_entry(
     *,
     request: Request[Principal, Any, Any],
     principal: Asker,
+    author: By,
     database: Db,
     trends: Background,
     slug: Slug,
@@ -160,7 +162,10 @@ def add_entry(
     recording = with_rules(recording, content)
 
     def job(connection: Connection) -> Recorded:
-        return record(connection, recording, principal, now_ms())
+        recorded = record(connection, recording, principal, author.at)
+        if recorded.added == "added":
+            audit.record(connection, author, "run.add", f"run:{recorded.run_id}", f"{slug}: {recording.entry.id}")
+        return recorded
 
     recorded = database.write(job)
     trends.note(recorded.project_id)
