@@ -168,8 +168,13 @@ def _locked_project(connection: Connection, entry: Entry, now: int) -> int:
         "created_at": now,
     }
     insert_if_new(connection, projects, values)
-    query = select(projects.c.id).where(projects.c.slug == values["slug"]).with_for_update(key_share=True)
-    return int(connection.execute(query).scalar_one())
+    columns = projects.c.id, projects.c.repository
+    query = select(*columns).where(projects.c.slug == values["slug"]).with_for_update(key_share=True)
+    row = connection.execute(query).one()
+    if row.repository is None and values["repository"] is not None:  # it was mounted, or made for a key
+        of_project = projects.update().where(projects.c.id == row.id)
+        connection.execute(of_project.values(repository=values["repository"]))
+    return int(row.id)
 
 
 def _names_of_run(connection: Connection, project_id: int, new: NewEntry) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from litestar import MediaType, Request, Response
 from litestar.exceptions import HTTPException, ValidationException
+from litestar.params import QueryParameter
 from msgspec import Struct
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
@@ -88,10 +89,18 @@ def _of_database(request: "Request[Any, Any, Any]", error: DBAPIError) -> "Respo
     return _busy(request, error) if unreachable else _bug(request, error)
 
 
-def _invalid(_request: "Request[Any, Any, Any]", error: ValidationException) -> "Response[bytes]":
+def _invalid(request: "Request[Any, Any, Any]", error: ValidationException) -> "Response[bytes]":
     extra = error.extra if isinstance(error.extra, list) else []
-    problems = [f"{each.get('key', 'body')}: {each.get('message', '')}" for each in extra if isinstance(each, dict)]
+    problems = [f"{_sent_name(request, each)}: {each.get('message', '')}" for each in extra if isinstance(each, dict)]
     return answer(ProblemError(UNPROCESSABLE, "the request is not valid", problems or [error.detail]))
+
+
+def _sent_name(request: "Request[Any, Any, Any]", problem: Mapping[str, Any]) -> str:
+    """Return how a client names what is wrong; the framework names the parameter of the function."""
+    key = str(problem.get("key", "body"))
+    parameter = request.route_handler.parsed_fn_signature.parameters.get(key.partition(".")[0])
+    definition = parameter.kwarg_definition if parameter else None
+    return (isinstance(definition, QueryParameter) and definition.name) or key
 
 
 def _of_framework(_request: "Request[Any, Any, Any]", error: HTTPException) -> "Response[bytes]":
