@@ -1,6 +1,7 @@
 """`rag-contract serve`: where it answers, what it refuses to start with, what it logs, and how it ends."""
 
 import json
+import logging
 import signal
 import socket
 from collections.abc import Iterator
@@ -55,7 +56,7 @@ def test_no_answer_waits_for_the_receipt_of_its_beginning(monkeypatch: pytest.Mo
     """asyncio sends small parts at once only over a socket that names its protocol."""
     protocols: list[int] = []
     monkeypatch.setattr("uvicorn.Server.run", lambda _, sockets: protocols.extend(each.proto for each in sockets))
-    monkeypatch.setattr("ragcontract.service.serving._log_json", lambda: None)  # it is for a process of its own
+    monkeypatch.setattr(logging.root, "handlers", [])  # without the one that serving adds, afterwards
     monkeypatch.chdir(tmp_path)
     assert rag_contract("serve", "--port", "0").code == 0
     assert protocols == [socket.IPPROTO_TCP]
