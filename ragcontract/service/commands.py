@@ -4,22 +4,29 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, RowMapping, func, select
 from sqlalchemy.exc import DatabaseError
 
 from ragcontract.core.errors import InputError
-from ragcontract.history.entry import OtherVersionError, decode, entry_path, folder_of
+from ragcontract.history.entry import Entry, OtherVersionError, decode, entry_path, folder_of
 from ragcontract.history.interface import ConflictError
 from ragcontract.service.accounts import add_machine_key, add_user
 from ragcontract.service.audit import COMMAND_LINE, Author, record
 from ragcontract.service.blobs import DamagedBlobError, blob
 from ragcontract.service.database import Database, Job, T, now_ms
+from ragcontract.service.database_store import broken_of, columns_of, points_of
 from ragcontract.service.logging_in import create_link
 from ragcontract.service.migrate import check_revision, migrate, newest, opened, prepared
 from ragcontract.service.projects_and_runs import add_project, project_id
-from ragcontract.service.tables import blobs, deletions, projects, runs
+from ragcontract.service.tables import blobs, broken, deletions, points, projects, runs
 
 AT_ONCE = 100  # rows
+FROZEN = ("points", "runs", "blobs", "audit")
+TRIGGERS = frozenset(f"{table}_{event}" for table in FROZEN for event in ("update", "delete"))
+WORKING = {
+    "sqlite": "SELECT name FROM sqlite_master WHERE type = 'trigger'",
+    "postgresql": "SELECT tgname FROM pg_trigger WHERE NOT tgisinternal AND tgenabled IN ('O', 'A')",
+}
 
 
 def migrated(name: str) -> str:
@@ -61,10 +68,18 @@ def _problems(database: Database) -> Iterator[str]:
                     yield f"integrity: {text}"
             for table, row, parent, _ in connection.exec_driver_sql("PRAGMA foreign_key_check"):
                 yield f"{table}: row {row} refers to a row of {parent} that is gone"
+        for name in _missing_triggers(connection):
+            yield f"trigger {name}: is missing, so what was recorded is not protected; restore a backup"
         if connection.execute(select(func.count()).select_from(deletions)).scalar_one():
             yield "deletions: has rows, so what was recorded is not protected; delete them"
         yield from _wrong_blobs(connection)
         yield from _wrong_entries(connection)
+
+
+def _missing_triggers(connection: Connection) -> list[str]:
+    """Return the names of the triggers that somebody has dropped or disabled."""
+    working = connection.exec_driver_sql(WORKING[connection.dialect.name]).scalars()
+    return sorted(TRIGGERS.difference(working))
 
 
 def _wrong_blobs(connection: Connection) -> Iterator[str]:
@@ -77,16 +92,34 @@ def _wrong_blobs(connection: Connection) -> Iterator[str]:
 
 def _wrong_entries(connection: Connection) -> Iterator[str]:
     stored = (
-        select(runs.c.id, runs.c.key, runs.c.entry, projects.c.slug)
+        select(runs, projects.c.slug)
         .join(projects, projects.c.id == runs.c.project_id)
         .where(runs.c.entry.is_not(None))
         .order_by(runs.c.id)
     )
-    for number, key, entry, slug in connection.execution_options(yield_per=AT_ONCE).execute(stored):
+    for run in connection.execute(stored, execution_options={"yield_per": AT_ONCE}).mappings():
         try:
-            decode(entry.encode(), entry_path(slug, key))
+            entry = decode(run["entry"].encode(), entry_path(run["slug"], run["key"]))
         except (InputError, OtherVersionError, ValueError) as error:
-            yield f"runs: {number}: {error}"
+            yield f"runs: {run['id']}: {error}"
+        else:
+            for what in _differing(connection, run, entry):
+                yield f"runs: {run['id']}: {what} not what its entry says; restore a backup"
+
+
+def _differing(connection: Connection, run: RowMapping, entry: Entry) -> Iterator[str]:
+    """Yield what else is stored of a run and differs from its entry."""
+    results = entry.results.sha256 if entry.results else None
+    expected = columns_of(entry) | {"results": results if run["results"] else None}
+    for name in sorted(name for name, value in expected.items() if run[name] != value):
+        yield f"its column {name} is"
+    of_points = points.c.metric, points.c.tag, points.c.at, points.c.value, points.c.status
+    rows = connection.execute(select(*of_points).where(points.c.run_id == run["id"]))
+    if {*map(tuple, rows)} != {tuple(row.values()) for row in points_of(entry, run["created_at"])}:
+        yield "its points are"
+    queries = connection.execute(select(broken.c.query_id).where(broken.c.run_id == run["id"])).scalars()
+    if {*queries} != {row["query_id"] for row in broken_of(entry, {})}:
+        yield "its broken queries are"
 
 
 class AddedKey(Struct, frozen=True, kw_only=True):

@@ -33,7 +33,15 @@ from ragcontract.report.record import Report
 from ragcontract.service.accounts import Principal
 from ragcontract.service.blobs import Kind, Sent, blob, put_blob, require_blob, result_sets_after, visible_blob
 from ragcontract.service.database import BIGINT, Database, index_key, now_ms, storable
-from ragcontract.service.projects_and_runs import add_project, at_commit, of_months, project_id, seen
+from ragcontract.service.projects_and_runs import (
+    add_project,
+    at_commit,
+    of_months,
+    outdate_trend,
+    project_branch,
+    project_id,
+    seen,
+)
 from ragcontract.service.tables import broken, points, projects, runs
 
 
@@ -140,11 +148,14 @@ def record(connection: Connection, recording: Recording, principal: Principal, n
     row = _row(recording, project_id, principal)
     run_id = connection.execute(runs.insert().values(row).returning(runs.c.id)).scalar_one()
     of_run = {"project_id": project_id, "run_id": run_id}
-    for table, rows in ((points, [*_points(entry, row["created_at"])]), (broken, [*_broken(recording)])):
+    of_queries = [*broken_of(entry, recording.rules)]
+    for table, rows in ((points, [*points_of(entry, row["created_at"])]), (broken, of_queries)):
         if rows:
             connection.execute(table.insert(), [each | of_run for each in rows])
     if recording.default_branch and row["branch"]:
         connection.execute(projects.update().where(projects.c.id == project_id).values(branch=row["branch"]))
+    if row["branch"] == project_branch(connection, project_id):
+        outdate_trend(connection, project_id)
     return Recorded(run_id=run_id, project_id=project_id, added="added")
 
 
@@ -159,6 +170,7 @@ def _existing(connection: Connection, recording: Recording, principal: Principal
     if row.results is None and recording.results is not None:
         _require(connection, recording, principal, project_id)
         connection.execute(runs.update().where(runs.c.id == row.id).values(results=recording.results))
+        outdate_trend(connection, project_id)
     return int(row.id)
 
 
@@ -167,10 +179,14 @@ def _locked_project(connection: Connection, entry: Entry, now: int) -> int:
 
     SQLite has one writer at a time anyway.
     """
-    slug = folder_of(entry.contract)
+    slug, repository = folder_of(entry.contract), _text(entry.source.repository)
     add_project(connection, slug, entry.contract, now, repository=entry.source.repository)
-    query = select(projects.c.id).where(projects.c.slug == slug).with_for_update(key_share=True)
-    return int(connection.execute(query).scalar_one())
+    columns = projects.c.id, projects.c.repository
+    query = select(*columns).where(projects.c.slug == slug).with_for_update(key_share=True)
+    row = connection.execute(query).one()
+    if row.repository is None and repository is not None:  # it was mounted, or made for a key
+        connection.execute(projects.update().where(projects.c.id == row.id).values(repository=repository))
+    return int(row.id)
 
 
 def _names_of_run(connection: Connection, project_id: int, new: NewEntry) -> list[str]:
@@ -189,16 +205,27 @@ def milliseconds(created_at: str) -> int:
 
 
 def _row(recording: Recording, project_id: int, principal: Principal) -> dict[str, Any]:
-    entry, source = recording.entry, recording.entry.source
+    entry = recording.entry
     created_at = milliseconds(entry.created_at)
-    return {
+    return columns_of(entry) | {
         "project_id": project_id,
-        "key": entry.id,
         "origin": "ci",
         "state": "completed" if entry.verdict == "pass" else "blocked",
         "created_by": principal.actor,
         "created_at": created_at,
         "finished_at": created_at,
+        "entry": recording.text,
+        "report": recording.report,
+        "results": recording.results,
+        "golden": recording.golden,
+    }
+
+
+def columns_of(entry: Entry) -> dict[str, Any]:
+    """Return what the row of a run has from its entry, to look for runs by it."""
+    source = entry.source
+    return {
+        "key": entry.id,
         "commit_sha": source.commit,
         "branch": _text(source.branch),
         "event": _text(source.event),
@@ -207,10 +234,6 @@ def _row(recording: Recording, project_id: int, principal: Principal) -> dict[st
         "ci_attempt": source.run_attempt if source.run_id else None,
         "verdict": entry.verdict,
         "summary": storable(entry.summary),
-        "entry": recording.text,
-        "report": recording.report,
-        "results": recording.results,
-        "golden": recording.golden,
     }
 
 
@@ -218,7 +241,7 @@ def _text(text: str | None) -> str | None:
     return None if text is None else storable(text)
 
 
-def _points(entry: Entry, at: int) -> Iterator[dict[str, Any]]:
+def points_of(entry: Entry, at: int) -> Iterator[dict[str, Any]]:
     """Yield the means of all metrics, over all queries and by tag, each once."""
     means: dict[tuple[str, str], tuple[float | None, str | None]] = {}
     for key, mean in entry.metrics.items():
@@ -230,11 +253,11 @@ def _points(entry: Entry, at: int) -> Iterator[dict[str, Any]]:
         yield {"metric": metric, "tag": tag, "at": at, "value": value, "status": status}
 
 
-def _broken(recording: Recording) -> Iterator[dict[str, Any]]:
-    """Yield the broken queries that the entry lists, each once."""
-    ids = {index_key(query): query for query in (*recording.entry.tolerated, *recording.entry.failed)}
+def broken_of(entry: Entry, rules: Mapping[str, list[str]]) -> Iterator[dict[str, Any]]:
+    """Yield the broken queries that an entry lists, each once, with their broken rules."""
+    ids = {index_key(query): query for query in (*entry.tolerated, *entry.failed)}
     for key, query in ids.items():
-        yield {"query_id": key, "rules": msgspec.json.encode(recording.rules.get(query, [])).decode()}
+        yield {"query_id": key, "rules": msgspec.json.encode(rules.get(query, [])).decode()}
 
 
 KEPT = "the service keeps result sets as long as their runs"

@@ -12,7 +12,7 @@ from ragcontract.core.safe_text import visible
 from ragcontract.history.entry import SHORT_COMMIT, is_commit_start, is_folder_name
 from ragcontract.service.accounts import Principal
 from ragcontract.service.database import BIGINT, Rows, insert_if_new, storable
-from ragcontract.service.tables import broken, projects, runs
+from ragcontract.service.tables import broken, projects, runs, trends
 
 State = Literal["queued", "running", "completed", "blocked", "failed", "cancelled"]
 LISTED = (
@@ -22,6 +22,7 @@ LISTED = (
     *(runs.c.branch, runs.c.event, runs.c.pull_request, runs.c.created_at, runs.c.started_at, runs.c.finished_at),
 )
 DETAILS = (runs.c.entry, runs.c.report, runs.c.results, runs.c.golden, runs.c.ci_run, runs.c.ci_attempt, runs.c.problem)
+OUTDATED = 0  # in place of when a trend was computed
 NEWEST = (runs.c.created_at.desc(), runs.c.id.desc())
 
 
@@ -151,3 +152,8 @@ def newest_run(connection: Connection, project_id: int, *, sent_golden: bool = F
     of_branch = runs.c.project_id == project_id, runs.c.branch.is_not_distinct_from(branch)
     newest = select(runs.c.id, runs.c.golden).where(*of_branch, wanted.is_not(None))
     return connection.execute(newest.order_by(*NEWEST).limit(1)).one_or_none()
+
+
+def outdate_trend(connection: Connection, project_id: int) -> None:
+    """Note that the trend of a project lacks something: a run may come late, and a result set after its run."""
+    connection.execute(trends.update().where(trends.c.project_id == project_id).values(computed_at=OUTDATED))

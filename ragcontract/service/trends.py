@@ -1,7 +1,7 @@
 """The metrics of a project's branch over time, scored again under today's contract, with levels and change points.
 
 They take seconds for thousands of runs, so a thread computes them after an entry was added, and the table ``trends``
-keeps them. A trend that another process computed from newer runs is never replaced.
+keeps them. What was computed while something was added is not stored, so it replaces no newer trend.
 """
 
 import logging
@@ -10,11 +10,11 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, takewhile
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
 from msgspec import Meta, Struct
-from sqlalchemy import Connection, Row, exists, select
+from sqlalchemy import Connection, Row, exists, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from ragcontract.core import bounds
@@ -28,7 +28,7 @@ from ragcontract.service.blobs import blob
 from ragcontract.service.database import BusyError, Database, Milliseconds, index_key, now_ms
 from ragcontract.service.database_store import DatabaseStore
 from ragcontract.service.known_contract import KnownContract, contract_digest, contract_of
-from ragcontract.service.projects_and_runs import newest_run, project_branch
+from ragcontract.service.projects_and_runs import OUTDATED, newest_run, project_branch
 from ragcontract.service.tables import points, projects, runs, trends
 from ragcontract.statistics.change_points import LEAST_RUNS
 from ragcontract.statistics.levels import sigma
@@ -94,6 +94,7 @@ class StoredTrend(Struct, frozen=True, kw_only=True):
 
     run_id: int
     golden: str | None
+    computed_at: int
     body: str
 
     @property
@@ -103,9 +104,9 @@ class StoredTrend(Struct, frozen=True, kw_only=True):
 
 def stored_trend(connection: Connection, project_id: int) -> StoredTrend | None:
     """Return the trend of a project; None if it was not computed yet."""
-    query = select(trends.c.run_id, trends.c.golden, trends.c.body).where(trends.c.project_id == project_id)
-    row = connection.execute(query).one_or_none()
-    return None if row is None else StoredTrend(run_id=row.run_id, golden=row.golden, body=row.body)
+    columns = trends.c.run_id, trends.c.golden, trends.c.computed_at, trends.c.body
+    row = connection.execute(select(*columns).where(trends.c.project_id == project_id)).mappings().one_or_none()
+    return None if row is None else StoredTrend(**row)
 
 
 class _Results(DatabaseStore):
@@ -133,10 +134,10 @@ class _Newest(ContractEntries):
 
 
 def compute(database: Database, project_id: int, folder: Path | None) -> bool:
-    """Compute the trend of a project and store it; return False if there is none, or a newer run meanwhile."""
+    """Compute the trend of a project and store it; return False if it has no run, or something was added meanwhile."""
     with database.read() as connection:
-        run = newest_run(connection, project_id)
-        if run is None:
+        basis = _basis(connection, project_id)
+        if basis.newest is None:
             return False
         branch = project_branch(connection, project_id)
         slug, name = connection.execute(
@@ -151,21 +152,35 @@ def compute(database: Database, project_id: int, folder: Path | None) -> bool:
         rows = {row.key: (row.id, row.created_at) for row in connection.execute(ids)}
     trend = _trend(section, contract, rows)
     row = {
-        "run_id": run.id,
+        "run_id": basis.newest,
         "golden": contract.digest,
         "computed_at": now_ms(),
         "body": msgspec.json.encode(trend).decode(),
     }
-    return database.write(lambda connection: _store(connection, project_id, row))
+    return database.write(lambda connection: _store(connection, project_id, basis, row))
 
 
-def _store(connection: Connection, project_id: int, row: Mapping[str, object]) -> bool:
+class _Basis(NamedTuple):
+    """What a trend is computed from: the newest run of the branch, and how many there are."""
+
+    newest: int | None
+    runs: int
+    result_sets: int
+
+
+def _basis(connection: Connection, project_id: int) -> _Basis:
+    newest, branch = newest_run(connection, project_id), project_branch(connection, project_id)
+    of_branch = runs.c.project_id == project_id, runs.c.branch.is_not_distinct_from(branch)
+    counts = connection.execute(select(func.count(), func.count(runs.c.results)).where(*of_branch)).one()
+    return _Basis(newest.id if newest else None, *counts)
+
+
+def _store(connection: Connection, project_id: int, basis: _Basis, row: Mapping[str, object]) -> bool:
     # The lock makes two processes that write a trend wait for each other; SQLite has one writer anyway.
     locked = select(projects.c.id).where(projects.c.id == project_id).with_for_update(key_share=True)
     if connection.execute(locked).one_or_none() is None:
         return False
-    newest = newest_run(connection, project_id)
-    if newest is None or newest.id != row["run_id"]:
+    if _basis(connection, project_id) != basis:
         return False
     connection.execute(trends.delete().where(trends.c.project_id == project_id))
     connection.execute(trends.insert().values(project_id=project_id, **row))
@@ -255,10 +270,12 @@ class Trends:
                 self._changed.notify()
 
     def is_current(self, connection: Connection, project_id: int, stored: StoredTrend | None) -> bool:
-        """Return whether a trend is of a project's newest run, if it has any, and of its contract as it is now."""
+        """Return whether a trend is of all runs of a project, if it has any, and of its contract as it is now."""
         newest = newest_run(connection, project_id)
         if newest is None or stored is None:
             return newest is None
+        if stored.computed_at == OUTDATED:
+            return False
         return (stored.run_id, stored.golden) == (newest.id, contract_digest(connection, project_id, self.folder))
 
     def _run(self) -> None:

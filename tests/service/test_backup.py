@@ -1,6 +1,5 @@
 """A copy of the database while it is written to, a check of it, and a restored copy that has all that was there."""
 
-import hashlib
 import stat
 import zlib
 from collections.abc import Callable, Sequence
@@ -11,42 +10,33 @@ from threading import Event, Thread
 import pytest
 from sqlalchemy import URL, Connection, func, select
 
+from ragcontract.service.accounts import Principal
+from ragcontract.service.commands import TRIGGERS
 from ragcontract.service.database import Database
+from ragcontract.service.database_store import DatabaseStore
 from ragcontract.service.migrate import newest
-from ragcontract.service.tables import blobs, points, projects, runs
-from tests.history.entries import new_entry
-from tests.history.entries import runs as recorded
+from ragcontract.service.tables import blobs, points, runs
+from tests.history.entries import digest, results_of
+from tests.history.trends import run_at
 from tests.process import rag_contract
 from tests.service.conftest import name_of, open_database
 from tests.service.running import serving
 
-ENTRIES = recorded(3)
 WHOLE = (0, "the database is whole\n", "")
 
 
-def record(connection: Connection, number: int, text: str, key: str) -> None:
-    """Record a run with a result set of its own and a point."""
-    data = f"results of {number}".encode() * 100
-    digest = hashlib.sha256(data).hexdigest()
-    blob = {"sha256": digest, "kind": "results", "bytes": len(data), "body": zlib.compress(data), "created_at": 1}
-    connection.execute(blobs.insert().values(blob))
-    run = {"id": number, "project_id": 1, "key": key, "origin": "ci", "state": "completed", "created_at": number}
-    connection.execute(runs.insert().values(run | {"entry": text, "verdict": "pass", "results": digest}))
-    point = {"project_id": 1, "metric": "mrr_at_5", "at": number, "run_id": number, "value": 0.5}
-    connection.execute(points.insert().values(point))
+def recorded(database: Database, number: int) -> None:
+    """Record a run with a result set of its own, a point and a broken query."""
+    new = run_at(number, results_of(f"d{number}"), mean=0.5, failed=["q1"])
+    DatabaseStore(database, Principal(actor="key:ci")).add(new)
 
 
 @pytest.fixture
 def filled(database: Database) -> Database:
     """A database with three runs in a project."""
 
-    def job(connection: Connection) -> None:
-        row = {"id": 1, "slug": "docs", "name": "docs", "secret": "s", "created_at": 1}
-        connection.execute(projects.insert().values(row))
-        for number, new in enumerate(ENTRIES, 1):
-            record(connection, number, new.content.decode(), new.entry.id)
-
-    database.write(job)
+    for number in range(1, 4):
+        recorded(database, number)
     return database
 
 
@@ -62,14 +52,13 @@ def test_a_copy_that_is_made_under_writing_is_whole_and_restores_all(
 ) -> None:
     file, copy = tmp_path / "service.db", tmp_path / "copy.db"
     enough, stop = Event(), Event()
-    acknowledged = [len(ENTRIES)]
+    acknowledged = [3]
 
     def write() -> None:
         number = acknowledged[0]
         while not stop.is_set():
             number += 1
-            new = new_entry(run=number)
-            filled.write(partial(record, number=number, text=new.content.decode(), key=new.entry.id))
+            recorded(filled, number)
             acknowledged[0] = number
             if number > 100:
                 enough.set()
@@ -153,7 +142,7 @@ def test_a_database_as_it_should_be_is_whole(filled: Database, migrated: URL) ->
 
 
 def first_blob(number: int) -> str:
-    return hashlib.sha256(f"results of {number}".encode() * 100).hexdigest()
+    return digest(results_of(f"d{number}"))
 
 
 def with_body(body: bytes) -> Callable[[Connection], object]:
@@ -167,7 +156,7 @@ def sql(statement: str) -> Callable[[Connection], object]:
     return lambda connection: connection.exec_driver_sql(statement)
 
 
-DATA = b"results of 1" * 100
+DATA = results_of("d1")
 DAMAGES: dict[str, tuple[Callable[[Connection], object], str]] = {
     "another content": (with_body(zlib.compress(b"x")), f"blob {first_blob(1)} is damaged"),
     "a cut blob": (with_body(zlib.compress(DATA)[:-6]), f"blob {first_blob(1)} is damaged"),
@@ -179,6 +168,28 @@ DAMAGES: dict[str, tuple[Callable[[Connection], object], str]] = {
     ),
     "an entry that is none": (sql("UPDATE runs SET entry = 'text' WHERE id = 3"), "is not an entry of a history"),
     "a key that is none": (sql("UPDATE runs SET key = '../x' WHERE id = 3"), "runs: 3: entries/docs/"),
+    "an entry with another verdict": (
+        sql("UPDATE runs SET entry = replace(entry, '\"fail\"', '\"pass\"') WHERE id = 2"),
+        "runs: 2: its column verdict is not what its entry says; restore a backup",
+    ),
+    "another commit": (
+        sql("UPDATE runs SET commit_sha = NULL WHERE id = 2"),
+        "runs: 2: its column commit_sha is",
+    ),
+    "other results": (
+        sql("UPDATE runs SET results = (SELECT results FROM runs WHERE id = 1) WHERE id = 2"),
+        "runs: 2: its column results is not what its entry says",
+    ),
+    "a missing point": (sql("DELETE FROM points WHERE run_id = 2"), "runs: 2: its points are not what its entry says"),
+    "another value": (sql("UPDATE points SET value = 1 WHERE run_id = 3"), "runs: 3: its points are not what"),
+    "a point too many": (
+        sql("INSERT INTO points (project_id, metric, at, run_id) VALUES (1, 'x', 1, 3)"),
+        "runs: 3: its points are not what",
+    ),
+    "a missing broken query": (
+        sql("DELETE FROM broken WHERE run_id = 3"),
+        "runs: 3: its broken queries are not what its entry says",
+    ),
     "an open protection": (sql("INSERT INTO deletions VALUES ('age')"), "what was recorded is not protected"),
     "an older revision": (
         sql("UPDATE alembic_version SET version_num = '0000'"),
@@ -187,14 +198,32 @@ DAMAGES: dict[str, tuple[Callable[[Connection], object], str]] = {
 }
 
 
+def drop_trigger(connection: Connection, name: str) -> None:
+    table = name.partition("_")[0]
+    connection.exec_driver_sql(f"DROP TRIGGER {name}" + ("" if connection.dialect.name == "sqlite" else f" ON {table}"))
+
+
+def test_a_trigger_that_was_dropped_is_named(filled: Database, migrated: URL) -> None:
+    for number, name in enumerate(sorted(TRIGGERS), 1):
+        filled.write(partial(drop_trigger, name=name))
+        ended = rag_contract("service", "check", "--db", name_of(migrated))
+        assert (ended.code, len(ended.out.splitlines())) == (1, number)
+        assert f"trigger {name}: is missing, so what was recorded is not protected; restore a backup\n" in ended.out
+
+
+@pytest.mark.parametrize("kind", ["postgres"])
+def test_a_trigger_that_was_disabled_is_named(filled: Database, migrated: URL) -> None:
+    filled.write(sql("ALTER TABLE points DISABLE TRIGGER points_delete"))
+    assert "trigger points_delete: is missing" in rag_contract("service", "check", "--db", name_of(migrated)).out
+
+
 @pytest.mark.parametrize(("damage", "message"), DAMAGES.values(), ids=DAMAGES.keys())
 def test_what_is_wrong_is_named(
     damage: Callable[[Connection], object], message: str, filled: Database, migrated: URL
 ) -> None:
     def job(connection: Connection) -> None:
-        for table in ("runs", "blobs"):
-            unprotected = f"DROP TRIGGER {table}_update" + ("" if filled.is_sqlite else f" ON {table}")
-            connection.exec_driver_sql(unprotected)
+        for name in ("runs_update", "blobs_update", "points_update", "points_delete"):
+            drop_trigger(connection, name)
         damage(connection)
 
     filled.write(job)

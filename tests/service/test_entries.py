@@ -20,7 +20,7 @@ from ragcontract.history.folder import Folder
 from ragcontract.service.accounts import Principal
 from ragcontract.service.database import Database
 from ragcontract.service.database_store import DatabaseStore
-from ragcontract.service.tables import blobs, broken, points, runs
+from ragcontract.service.tables import audit, blobs, broken, points, runs
 from tests.history.entries import FIRST, RUN, digest, new_entry, results_of
 from tests.history.entries import runs as runs_of
 from tests.service.served import Served, checked
@@ -51,6 +51,15 @@ def test_an_entry_is_new_once(served: Served) -> None:
     new = new_entry()
     assert [served.post(new).status_code for _ in range(3)] == [201, 200, 200]
     assert served.post(new).json()["key"] == new.entry.id
+
+
+def test_the_audit_log_says_who_recorded_a_run(served: Served) -> None:
+    new = new_entry()
+    number = served.add(new)
+    assert served.add(new) == number
+    with served.database.read() as connection:
+        rows = connection.execute(select(audit.c.actor, audit.c.action, audit.c.subject, audit.c.detail)).all()
+    assert rows == [(f"key:{served.key[:11]}", "run.add", f"run:{number}", f"docs: {new.entry.id}")]
 
 
 def test_a_blob_is_new_once(served: Served) -> None:

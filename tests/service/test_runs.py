@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ragcontract.core import bounds
 from ragcontract.history.choose_baseline import document_of
-from ragcontract.history.entry import NewEntry
+from ragcontract.history.entry import NewEntry, encode
 from ragcontract.history.folder import Folder
+from ragcontract.service.tables import projects
 from tests.history.entries import FIRST, RUN, new_entry, results_of
 from tests.history.entries import runs as runs_of
 from tests.process import rag_contract
@@ -200,6 +202,30 @@ REFUSED: list[tuple[str, dict[str, str]]] = [
 def test_parameters_that_cannot_be_are_refused(served: Served, path: str, params: dict[str, str]) -> None:
     served.add(new_entry())
     assert served.status(path, **params) == 422
+
+
+@pytest.mark.parametrize(
+    ("path", "named"),
+    [
+        ("/projects/docs/runs?state=odd", "state: "),
+        ("/projects/docs/entries/contents?" + "id=x&" * 101, "id: "),
+        ("/projects/docs/runs?limit=0", "limit: "),
+    ],
+)
+def test_a_parameter_that_is_refused_has_the_name_that_was_sent(served: Served, path: str, named: str) -> None:
+    served.add(new_entry())
+    (problem,) = served.request("GET", path).json()["problems"]
+    assert problem.startswith(named)
+
+
+def test_a_project_that_was_made_without_a_run_gets_its_repository(served: Served) -> None:
+    row = {"slug": "docs", "name": "docs", "secret": "s", "created_at": 1}
+    served.database.write(lambda connection: connection.execute(projects.insert().values(row)))
+    for number, repository in enumerate([None, "org/app", "org/other"]):
+        new = new_entry(run=RUN + number)
+        entry = replace(new.entry, source=replace(new.entry.source, repository=repository))
+        served.add(NewEntry(entry=entry, content=encode(entry)))
+        assert served.get("/projects/docs")["repository"] == (repository and "org/app")
 
 
 AWKWARD = ["' OR 1=1 --", "\0", "%", "../../etc/passwd", "\u202e", "2026-1", "x" * 5_000]

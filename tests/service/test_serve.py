@@ -1,6 +1,7 @@
 """`rag-contract serve`: where it answers, what it refuses to start with, what it logs, and how it ends."""
 
 import json
+import logging
 import signal
 import socket
 from collections.abc import Iterator
@@ -46,6 +47,16 @@ def test_it_says_where_it_answers_and_ends_when_asked_to(number: int, tmp_path: 
         code, out, err = served.ended(number)
         assert (code, out) == (0, ""), err
     assert [path.name for path in tmp_path.iterdir()] == ["service.db"]
+
+
+def test_no_answer_waits_for_the_receipt_of_its_beginning(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """asyncio sends small parts at once only over a socket that names its protocol."""
+    protocols: list[int] = []
+    monkeypatch.setattr("uvicorn.Server.run", lambda _, sockets: protocols.extend(each.proto for each in sockets))
+    monkeypatch.setattr(logging.root, "handlers", [])  # without the one that serving adds, afterwards
+    monkeypatch.chdir(tmp_path)
+    assert rag_contract("serve", "--port", "0").code == 0
+    assert protocols == [socket.IPPROTO_TCP]
 
 
 def test_one_file_has_one_service(tmp_path: Path) -> None:

@@ -18,8 +18,10 @@ from ragcontract.history.contract_entries import entries_of
 from ragcontract.history.entry import NewEntry, encode
 from ragcontract.history.folder import Folder
 from ragcontract.history.page_runs import runs_on_page
+from ragcontract.history.trend_page import section_of
 from ragcontract.service.database import Database
 from ragcontract.service.tables import trends
+from ragcontract.service.trends import compute
 from tests.builders import as_jsonl, golden, write_jsonl
 from tests.history.trends import commit_of, contract, ids_of, results_at, run_at, runs_of, stored
 from tests.process import rag_contract
@@ -105,6 +107,43 @@ def test_a_new_run_is_part_of_the_trend(served: Served) -> None:
     assert len(settled(served)["rescored"]) == 12
     sent(served, [last], contract_blob())
     assert len(settled(served)["rescored"]) == 13
+
+
+def test_a_run_that_comes_late_is_part_of_the_trend(served: Served) -> None:
+    entries = runs_of(13, losses={})
+    sent(served, entries[:5] + entries[6:], contract_blob())
+    assert len(settled(served)["rescored"]) == 12
+    (late,) = sent(served, [entries[5]], contract_blob())
+    assert settled(served)["rescored"][5]["run"] == late
+
+
+def test_a_result_set_that_comes_after_its_run_is_part_of_the_trend(served: Served) -> None:
+    *before, last = runs_of(13, losses={12: IDS[:5]})
+    sent(served, before, contract_blob())
+    assert served.post(last, without_results=True).status_code == 201
+    assert values(settled(served)["rescored"])[-2:] == [1, None]
+    sent(served, [last])
+    assert values(settled(served)["rescored"])[-2:] == [1, pytest.approx(0.84)]
+
+
+def test_what_is_added_while_a_trend_is_computed_is_not_lost(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries = runs_of(14, losses={}, noise=0.3)  # so that each has a result set of its own
+    idle = Served(database)  # its thread does not run
+    sent(idle, entries[:5] + entries[7:], contract_blob())
+    assert idle.post(entries[5], without_results=True).status_code == 201
+    late: list[NewEntry] = entries[5:7]
+
+    def section_meanwhile(of_page: Any) -> Any:
+        if late:
+            sent(idle, [late.pop()])
+        return section_of(of_page)
+
+    monkeypatch.setattr("ragcontract.service.trends.section_of", section_meanwhile)
+    assert [compute(database, 1, None) for _ in range(3)] == [False, False, True]
+    assert None not in values(idle.get("/projects/docs/metrics", days=3_650)["rescored"])
+    assert compute(database, 1, None)
 
 
 def test_a_run_of_a_pull_request_is_not(served: Served) -> None:

@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 
 from ragcontract.core import bounds
 from ragcontract.history.entry import EntryId, is_folder_name
+from ragcontract.service import audit
 from ragcontract.service.accounts import Principal
 from ragcontract.service.blobs import Kind, Sent, put_blob, result_sets_after, visible_blob
 from ragcontract.service.database import Database, now_ms
@@ -22,6 +23,7 @@ from ragcontract.service.web.parameters import (
     NO_PROJECT,
     Asker,
     Background,
+    By,
     Cursor,
     Db,
     Page,
@@ -123,6 +125,7 @@ def add_entry(
     *,
     request: Request[Principal, Any, Any],
     principal: Asker,
+    author: By,
     database: Db,
     trends: Background,
     slug: Slug,
@@ -158,7 +161,10 @@ def add_entry(
     recording = with_rules(recording, content)
 
     def job(connection: Connection) -> Recorded:
-        return record(connection, recording, principal, now_ms())
+        recorded = record(connection, recording, principal, author.at)
+        if recorded.added == "added":
+            audit.record(connection, author, "run.add", f"run:{recorded.run_id}", f"{slug}: {recording.entry.id}")
+        return recorded
 
     recorded = database.write(job)
     trends.note(recorded.project_id)

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
+from litestar.params import QueryParameter
 from msgspec import Struct
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
@@ -52,7 +53,7 @@ class ProblemError(Exception):
             self.headers["WWW-Authenticate"] = "Bearer"
 
 
-def problem_of(error: Exception) -> ProblemError:
+def problem_of(request: "Request[Any, Any, Any]", error: Exception) -> ProblemError:
     """Return what a client is told of an exception; the log alone has the details of a fault of the service."""
     match error:
         case ProblemError():
@@ -63,7 +64,7 @@ def problem_of(error: Exception) -> ProblemError:
             return ProblemError(422, error.problems[0] if error.problems else "", error.problems)
         case ValidationException():
             extra = error.extra if isinstance(error.extra, list) else []
-            problems = [f"{each.get('key', 'body')}: {each.get('message', '')}" for each in extra]
+            problems = [f"{_sent_name(request, each)}: {each.get('message', '')}" for each in extra]
             return ProblemError(422, "the request is not valid", problems or [error.detail])
         case HTTPException():
             return ProblemError(error.status_code, error.detail, headers=error.headers)
@@ -75,9 +76,17 @@ def problem_of(error: Exception) -> ProblemError:
     return ProblemError(500, "a fault of the service, which its log describes")
 
 
-def answer(_request: "Request[Any, Any, Any]", error: Exception) -> "Response[bytes]":
+def _sent_name(request: "Request[Any, Any, Any]", problem: Mapping[str, Any]) -> str:
+    """Return how a client names what is wrong; the framework names the parameter of the function."""
+    key = str(problem.get("key", "body"))
+    parameter = request.route_handler.parsed_fn_signature.parameters.get(key.partition(".")[0])
+    definition = parameter.kwarg_definition if parameter else None
+    return (isinstance(definition, QueryParameter) and definition.name) or key
+
+
+def answer(request: "Request[Any, Any, Any]", error: Exception) -> "Response[bytes]":
     """Return the answer to a request that failed."""
-    failed = problem_of(error)
+    failed = problem_of(request, error)
     problem = Problem(
         title=HTTPStatus(failed.status).phrase,
         status=failed.status,
