@@ -138,11 +138,18 @@ class _Writer:
             self._jobs.put_nowait((job, done))
         except queue.Full:
             raise BusyError("too many writes wait") from None
-        return done.result()
+        try:
+            return done.result(bounds.SERVICE_DATABASE_WAIT)
+        except TimeoutError:
+            if done.cancel():  # it has not begun, so that who asked may ask again
+                raise BusyError("the database does not take what waits") from None
+            return done.result()
 
     def _run(self) -> None:
         while item := self._jobs.get():
             job, done = item
+            if not done.set_running_or_notify_cancel():
+                continue
             try:
                 with self._engine.begin() as connection:
                     result = job(connection)
@@ -165,7 +172,7 @@ def _engine(url: URL, connections: int, *, begin: str = "BEGIN") -> Engine:
     if url.get_backend_name() == SQLITE:
         arguments: dict[str, Any] = {"check_same_thread": False, "timeout": wait}
     else:
-        arguments = {"connect_timeout": wait, "options": "-c timezone=UTC"}
+        arguments = {"connect_timeout": wait, "options": f"-c timezone=UTC -c lock_timeout={wait}s"}
     engine = create_engine(
         url,
         pool_size=connections,

@@ -1,6 +1,8 @@
 """Puts the service together: its routes, and what stands before all of them."""
 
+import asyncio
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from mimetypes import guess_type
 from pathlib import Path
@@ -60,6 +62,15 @@ def static_file(name: FromPath[str]) -> Response[bytes]:
     )
 
 
+def enough_threads() -> None:
+    """Let requests that only read go on while others wait to write; by default, there is a thread or two a core."""
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(bounds.SERVICE_THREADS, "request"))
+
+
+async def _use_enough_threads() -> None:
+    enough_threads()
+
+
 def application(database: Database, settings: Settings) -> Litestar:
     """Return the service as an ASGI application.
 
@@ -91,7 +102,7 @@ def application(database: Database, settings: Settings) -> Litestar:
         request_class=CheckedRequest,
         request_max_body_size=bounds.BLOB,  # the front has the limits of each request
         template_config=TemplateConfig(instance=JinjaTemplateEngine.from_environment(templates)),
-        on_startup=[trends.start],
+        on_startup=[_use_enough_threads, trends.start],
         on_shutdown=[trends.close],
         state=State({"database": database, "settings": settings}),
         logging_config=None,
