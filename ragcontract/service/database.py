@@ -180,6 +180,7 @@ def _engine(url: URL, connections: int, *, begin: str = "BEGIN") -> Engine:
         pool_timeout=wait,
         pool_pre_ping=url.get_backend_name() != SQLITE,
         connect_args=arguments,
+        hide_parameters=True,  # messages are logged, and these have questions and secrets
     )
     if url.get_backend_name() == SQLITE:
         event.listen(engine, "connect", _prepare)
