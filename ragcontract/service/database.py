@@ -98,8 +98,13 @@ class Database:
             if self.waiting >= bounds.SERVICE_WRITES_WAITING:
                 raise BusyError("too many writes wait")
             self._writes += 1
+        done = self._writer.submit(self._commit, job)
         try:
-            return self._writer.submit(self._commit, job).result()
+            return done.result(bounds.SERVICE_DATABASE_WAIT)
+        except TimeoutError:
+            if done.cancel():  # it has not begun, so that who asked may ask again
+                raise BusyError("the database does not take what waits") from None
+            return done.result()
         finally:
             with self._counting:
                 self._writes -= 1
@@ -144,7 +149,7 @@ def _engine(url: URL, connections: int, *, begin: str = "BEGIN") -> Engine:
     if url.get_backend_name() == SQLITE:
         arguments: dict[str, Any] = {"check_same_thread": False, "timeout": wait}
     else:
-        arguments = {"connect_timeout": wait, "options": "-c timezone=UTC"}
+        arguments = {"connect_timeout": wait, "options": f"-c timezone=UTC -c lock_timeout={wait}s"}
     engine = create_engine(
         url,
         pool_size=connections,
@@ -152,6 +157,7 @@ def _engine(url: URL, connections: int, *, begin: str = "BEGIN") -> Engine:
         pool_timeout=wait,
         pool_pre_ping=url.get_backend_name() != SQLITE,
         connect_args=arguments,
+        hide_parameters=True,  # messages are logged, and these have questions and secrets
     )
     if url.get_backend_name() == SQLITE:
         event.listen(engine, "connect", _prepare)

@@ -117,6 +117,7 @@ def migrate(database: Database, versions: Sequence[Path] = VERSIONS, to: str = "
     target = scripts.as_revision_number(to)
     if database.file is None:
         with database.engine.begin() as connection:
+            connection.exec_driver_sql("SET LOCAL lock_timeout = 0")  # another one may migrate for long
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({LOCK})")
             _upgrade(connection, scripts, to)
         return

@@ -1,5 +1,6 @@
 """Runs the service: its port, its database, its log, and how it ends."""
 
+import asyncio
 import errno
 import logging
 import socket
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import uvicorn
 from litestar.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
@@ -61,7 +63,7 @@ def configuration(app: ASGIApp, forwarded_allow_ips: str) -> uvicorn.Config:
     """Return how the server treats connections; ``forwarded_allow_ips`` are the proxies that it believes."""
     return uvicorn.Config(
         app,
-        http="h11",
+        http=_Connection,
         ws="none",
         lifespan="on",
         server_header=False,
@@ -72,6 +74,37 @@ def configuration(app: ASGIApp, forwarded_allow_ips: str) -> uvicorn.Config:
         h11_max_incomplete_event_size=bounds.SERVICE_HEADERS,
         timeout_graceful_shutdown=bounds.SERVICE_LAST_REQUESTS,
     )
+
+
+class _Connection(H11Protocol):
+    """A connection that is closed when its client does nothing for long, though the server would wait for it."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.made_at = self.loop.time()
+        self._seen: tuple[object, int] = (None, 0)
+        self._next_look = self.loop.call_later(bounds.CONNECTION_SECONDS, self._look)
+        if len(self.connections) > bounds.SERVICE_CONNECTIONS:
+            others = [each for each in self.connections if isinstance(each, _Connection)]
+            min(others, key=lambda each: (each.is_at_work, each.made_at)).transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._next_look.cancel()
+        super().connection_lost(exc)
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether a request is being answered."""
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _look(self) -> None:
+        unsent = self.transport.get_write_buffer_size()
+        seen = (self.cycle, unsent)
+        if seen == self._seen and (unsent or not self.is_at_work):
+            self.transport.abort()
+            return
+        self._seen = seen
+        self._next_look = self.loop.call_later(bounds.CONNECTION_SECONDS, self._look)
 
 
 class _Server(uvicorn.Server):

@@ -1,14 +1,17 @@
 """Limits on the team service: what its database and its API take at once."""
 
+import asyncio
 import socket
 from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
-from threading import Event, Thread
+from threading import Barrier, BrokenBarrierError, Event, Thread
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from uvicorn.server import ServerState
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
@@ -20,10 +23,12 @@ from ragcontract.report.html import page
 from ragcontract.service.database import BusyError, Database, database_url, index_key
 from ragcontract.service.serving import configuration
 from ragcontract.service.tables import metadata
+from ragcontract.service.web.app import enough_threads
 from tests.bounds.lab import Case, Cases, Lab
 from tests.builders import golden
 from tests.history.entries import runs
 from tests.net.service import Reply, Service
+from tests.service.listening import listening, refuses
 from tests.service.running import serving
 from tests.service.served import Served
 
@@ -171,7 +176,67 @@ def pages_of_reports(lab: Lab, number: int) -> bool:
     return next(rendered) == number
 
 
+def threads(_: Lab, number: int) -> bool:
+    """Have so many requests wait for each other."""
+    together = Barrier(number)
+
+    def wait() -> bool:
+        try:
+            together.wait(3)
+        except BrokenBarrierError:
+            return False
+        return True
+
+    async def run() -> list[bool]:
+        enough_threads()
+        loop = asyncio.get_running_loop()
+        return await asyncio.gather(*(loop.run_in_executor(None, wait) for _ in range(number)))
+
+    return all(asyncio.run(run()))
+
+
+def connections(_: Lab, number: int) -> bool:
+    """Open so many connections; return whether the first one is still there."""
+    request = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with listening(refuses) as (_server, address), ExitStack() as stack:
+        clients = [stack.enter_context(socket.create_connection(address)) for _ in range(number)]
+        clients[-1].sendall(request)
+        assert clients[-1].recv(100)  # so all were accepted
+        try:
+            clients[0].sendall(request)
+            return clients[0].recv(100) != b""
+        except OSError:
+            return False
+
+
+def silent_for(_: Lab, seconds: int) -> bool:
+    """Return whether the first look at a new connection is after this time."""
+    looks: list[float] = []
+
+    class Loop(asyncio.SelectorEventLoop):
+        def call_later(self, delay: float, *args: Any, **options: Any) -> asyncio.TimerHandle:  # type: ignore[override]
+            looks.append(delay)
+            return super().call_later(delay, *args, **options)
+
+    async def connect() -> None:
+        config = configuration(nothing, "127.0.0.1")
+        config.lifespan = "off"
+        protocol: Any = config.http
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(lambda: protocol(config, ServerState(), {}), "127.0.0.1", 0)
+        with socket.create_connection(server.sockets[0].getsockname()):
+            await asyncio.sleep(0.05)
+        server.close()
+
+    with asyncio.Runner(loop_factory=Loop) as runner:
+        runner.run(connect())
+    return any(seconds <= delay for delay in looks)
+
+
 CASES: Cases = {
+    "SERVICE_THREADS": Case(threads, small=3),
+    "SERVICE_CONNECTIONS": Case(connections, small=3),
+    "CONNECTION_SECONDS": Case(silent_for),
     "SERVICE_HEADERS": Case(a_head),
     "SERVICE_LAST_REQUESTS": Case(last_requests),
     "BLOB": Case(a_contract_of_a_day, small=1_000),

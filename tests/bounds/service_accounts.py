@@ -170,6 +170,12 @@ def bodies(lab: Lab, size: int) -> bool:
         return ask(client, "POST", "/api/v1/users", headers, content=b" " * size).status_code != 503
 
 
+def bodies_of_strangers(lab: Lab, size: int) -> bool:
+    with serving(lab) as (_, client, _):
+        headers = {**FROM_OWN_PAGE, "Content-Type": "application/x-www-form-urlencoded"}
+        return ask(client, "POST", "/login", headers, content=b"key=".ljust(size, b"x")).status_code != 503
+
+
 class _Loop(asyncio.SelectorEventLoop):
     """An event loop whose time passes when it is told to."""
 
@@ -232,6 +238,7 @@ CASES: Cases = {
     "SERVICE_BODY": Case(body),
     "SERVICE_FORM": Case(form),
     "SERVICE_BODIES": Case(bodies, small=1000),
+    "STRANGERS_BODIES": Case(bodies_of_strangers, small=1000),
     "BODY_SECONDS": Case(in_time),
     "SERVICE_HEADERS": Case(headers),
     "LOCAL_PATH": Case(local_path),

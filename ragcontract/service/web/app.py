@@ -145,10 +145,13 @@ ROUTES: Sequence[ControllerRouterHandler] = (
 PAGES: Sequence[ControllerRouterHandler] = (healthz, readyz, *login.ROUTES, static_file)
 
 
-def _enough_threads(_app: Litestar) -> None:
-    """Let as many requests wait for the database as may, and others be read beside them: Python's own pool is small."""
-    threads = bounds.SERVICE_WRITES_WAITING + 2 * bounds.SERVICE_READERS
-    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(threads, "request"))
+def enough_threads() -> None:
+    """Let requests that only read go on while others wait to write; by default, there is a thread or two a core."""
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(bounds.SERVICE_THREADS, "request"))
+
+
+async def _use_enough_threads() -> None:
+    enough_threads()
 
 
 def application(database: Database, settings: Settings) -> Litestar:
@@ -181,7 +184,7 @@ def application(database: Database, settings: Settings) -> Litestar:
         request_class=CheckedRequest,
         request_max_body_size=bounds.BLOB,  # the front has the limits of each request
         template_config=TemplateConfig(instance=JinjaTemplateEngine.from_environment(templates)),
-        on_startup=[_enough_threads, trends.start],
+        on_startup=[_use_enough_threads, trends.start],
         on_shutdown=[trends.close],
         logging_config=None,
         debug=False,

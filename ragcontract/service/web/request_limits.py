@@ -135,6 +135,7 @@ class Bodies:
 
     def __init__(self) -> None:
         self._held = 0
+        self._of_strangers = 0
 
     def of(self, scope: HTTPScope, receive: Receive, *, is_known: bool) -> "Body":
         """Return the body of a request; who is not known may send a form."""
@@ -147,26 +148,30 @@ class Bodies:
         # The server has refused a length of more digits than Python turns into a number.
         if lengths and (len(lengths[0]) > len(str(most)) or int(lengths[0]) > most):
             raise too_large(most)
-        return Body(self, receive, most)
+        return Body(self, receive, most, is_known=is_known)
 
-    def hold(self, size: int) -> None:
-        """Count bytes that are in memory."""
-        if size and self._held + size > bounds.SERVICE_BODIES:
+    def hold(self, size: int, *, is_known: bool) -> None:
+        """Count bytes that are in memory; strangers leave room for the others."""
+        of_strangers = self._of_strangers + (0 if is_known else size)
+        if size and (self._held + size > bounds.SERVICE_BODIES or of_strangers > bounds.STRANGERS_BODIES):
             raise ProblemError(503, "too many large requests at once", retry_after=1)
         self._held += size
+        self._of_strangers = of_strangers
 
-    def release(self, size: int) -> None:
+    def release(self, size: int, *, is_known: bool) -> None:
         """Count bytes that are no longer in memory."""
         self._held -= size
+        self._of_strangers -= 0 if is_known else size
 
 
 class Body:
     """The body of a request. :meth:`receive` takes the place of the server's."""
 
-    def __init__(self, bodies: Bodies, receive: Receive, most: int) -> None:
+    def __init__(self, bodies: Bodies, receive: Receive, most: int, *, is_known: bool) -> None:
         self._bodies = bodies
         self._receive = receive
         self._most = most
+        self._is_known = is_known
         self._size = 0
         self._is_whole = False
         self._deadline: float | None = None
@@ -187,14 +192,14 @@ class Body:
             size = len(message.get("body", b""))
             if self._size + size > self._most:
                 raise too_large(self._most)
-            self._bodies.hold(size)
+            self._bodies.hold(size, is_known=self._is_known)
             self._size += size
             self._is_whole = not message.get("more_body", False)
         return message
 
     def release(self) -> None:
         """Give back the memory of the body, because its request was answered."""
-        self._bodies.release(self._size)
+        self._bodies.release(self._size, is_known=self._is_known)
 
 
 class CheckedRequest(Request[Any, Any, Any]):
