@@ -33,6 +33,7 @@ def config(api: str) -> OpenAPIConfig:
         path=f"{api}/openapi",
         render_plugins=[JsonRenderPlugin()],
         use_handler_docstrings=True,
+        operation_id_creator=lambda handler, _method, _path: handler.handler_name,  # which clients name methods by
         security=[{"key": []}, {"session": []}],
         components=Components(security_schemes=schemes),
     )
