@@ -20,11 +20,11 @@ RUN pip --python /opt/build/bin/python install --no-cache-dir --no-deps --requir
 COPY pyproject.toml README.md LICENSE /src/
 COPY ragcontract /src/ragcontract
 # Without isolation: an isolated build would fetch its backend without hashes. Without an index, for the same reason.
-# Left out: the bytecode of what no check loads.
+# Left out: the bytecode of what no check loads, and the team service, whose packages are not here.
 RUN pip --python /opt/build/bin/python wheel --no-cache-dir --no-deps --no-index --no-build-isolation --wheel-dir /wheel /src \
     && pip --python /opt/venv/bin/python install --no-cache-dir --no-deps --no-index /wheel/*.whl \
     && cd /opt/venv/lib/python3*/site-packages/ragcontract \
-    && find cli cluster convert judge labelling record service -name __pycache__ -prune -exec rm -r {} +
+    && find cli cluster convert judge labelling record -name __pycache__ -prune -exec rm -r {} + && rm -r service
 COPY entrypoint.py /opt/venv/entrypoint.py
 
 FROM ${BASE}

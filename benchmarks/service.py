@@ -54,6 +54,7 @@ class Checked(NamedTuple):
     entry: Entry
     results: bytes
     report: bytes
+    golden: bytes  # the contract of that day
 
 
 def checked(name: str, queries: int, folder: Path) -> Checked:
@@ -78,7 +79,8 @@ def checked(name: str, queries: int, folder: Path) -> Checked:
     (path,) = (folder / "history" / "entries").rglob("*.json")
     entry = decode(path.read_bytes(), path.relative_to(folder / "history").as_posix())
     results = Folder(str(folder / "history")).results(entry.results.sha256 if entry.results else "")
-    return Checked(entry, results or b"", (folder / "report.json").read_bytes())
+    texts = {"golden": [(folder / "golden.jsonl").read_text()], "config": (folder / "ragcontract.yml").read_text()}
+    return Checked(entry, results or b"", (folder / "report.json").read_bytes(), msgspec.json.encode(texts))
 
 
 class Filled(NamedTuple):
@@ -90,7 +92,7 @@ class Filled(NamedTuple):
 
 def runs_of(check: Checked, number: int) -> Iterator[Filled]:
     """Yield so many runs, the oldest first, two hours apart, each with results of its own."""
-    report = Sent.of("report", check.report)
+    report, golden = Sent.of("report", check.report), Sent.of("golden", check.golden)
     for count in range(number):
         at = LAST - timedelta(hours=2 * (number - count))
         commit = sha256(b"%d" % count).hexdigest()[:40]
@@ -112,8 +114,8 @@ def runs_of(check: Checked, number: int) -> Iterator[Filled]:
         )
         recording = recording_of(folder_of(entry.contract), encode(entry))
         if count % REPORTS == REPORTS - 1:
-            recording = with_rules(replace(recording, report=report.sha256), check.report)
-            yield Filled(replace(recording, default_branch=source.branch == "main"), [results, report])
+            recording = with_rules(replace(recording, report=report.sha256, golden=golden.sha256), check.report)
+            yield Filled(replace(recording, default_branch=source.branch == "main"), [results, report, golden])
         else:
             yield Filled(recording, [results])
 
@@ -173,6 +175,9 @@ def addresses(get: Callable[..., Any]) -> Mapping[str, str]:
             f"report.html, {of}": f"/runs/{run['id']}/report.html",
             f"baseline.json, {of}": f"/runs/{run['id']}/baseline.json",
             f"gate, {of}": f"{project}/gate?commit={old['items'][0]['commit']}",
+            f"metrics of 30 days, {of}": f"{project}/metrics?days=30",
+            f"metrics of 90 days, {of}": f"{project}/metrics?days=90",
+            f"diff, {of}": f"/runs/{run['id']}/diff?against={old['items'][0]['id']}",
             f"months, {of}": f"{project}/months",
             f"ids of 14 months, {of}": f"{project}/entries?{'&'.join(f'month={month}' for month in months[:14])}",
             f"100 entries, {of}": f"{project}/entries/contents?{'&'.join(f'id={key}' for key in ids)}",

@@ -214,6 +214,15 @@ def test_the_image_has_nothing_that_the_action_does_not_use(image: str) -> None:
     assert done.stdout.split() == ["None"] * 3 + ["False"] * 3
 
 
+def test_the_image_has_no_team_service_and_says_how_to_get_it(image: str) -> None:
+    command = ["docker", "run", "--rm", "--entrypoint", "/opt/venv/bin/rag-contract", image, "serve"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert 'is not installed here: ragcontract.service is missing; install it: pip install "rag-contract[service]"' in (
+        ended.stderr
+    )
+
+
 def test_the_image_has_the_locked_versions_and_no_other_package(image: str) -> None:
     look = "from importlib.metadata import distributions as d; [print(i.metadata['Name'], i.version) for i in d()]"
     done = subprocess.run(

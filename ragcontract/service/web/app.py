@@ -1,6 +1,8 @@
 """Puts the service together: its routes, and what stands before all of them."""
 
+import asyncio
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from mimetypes import guess_type
 from pathlib import Path
@@ -60,6 +62,12 @@ def static_file(name: FromPath[str]) -> Response[bytes]:
     )
 
 
+def _enough_threads(_app: Litestar) -> None:
+    """Let as many requests wait for the database as may, and others be read beside them: Python's own pool is small."""
+    threads = bounds.SERVICE_WRITES_WAITING + 2 * bounds.SERVICE_READERS
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(threads, "request"))
+
+
 def application(database: Database, settings: Settings) -> Litestar:
     """Return the service as an ASGI application.
 
@@ -91,7 +99,7 @@ def application(database: Database, settings: Settings) -> Litestar:
         request_class=CheckedRequest,
         request_max_body_size=bounds.BLOB,  # the front has the limits of each request
         template_config=TemplateConfig(instance=JinjaTemplateEngine.from_environment(templates)),
-        on_startup=[trends.start],
+        on_startup=[_enough_threads, trends.start],
         on_shutdown=[trends.close],
         state=State({"database": database, "settings": settings}),
         logging_config=None,
