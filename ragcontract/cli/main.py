@@ -80,7 +80,7 @@ def main(argv: Sequence[str]) -> int:
         usage = io.StringIO()
         error.show(usage)
         lines = [*usage.getvalue().splitlines(), *([f"Error: {START}"] if _starts_here(argv) else [])]
-        say("".join(f"{visible(line)}\n" for line in lines), err=True)
+        say("".join(f"{visible(line.expandtabs(2))}\n" for line in lines), err=True)
         return ExitCode.UNUSABLE_INPUT
     except SystemExit as ended:
         if COMPLETION not in os.environ:

@@ -211,7 +211,8 @@ class NewEntry(Struct, frozen=True, kw_only=True):
     """An entry to be stored, and its result set, encoded.
 
     ``badge`` has the files of the contract's badge by path; it is empty if the entry is not of the default branch.
-    ``report`` and ``golden`` are what only a team service keeps; ``left_out`` says why it does not get them.
+    ``report`` and ``golden`` are what only a team service keeps; ``left_out`` says why it does not get them,
+    and what else is wrong.
     """
 
     entry: Entry

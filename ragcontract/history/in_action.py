@@ -31,7 +31,14 @@ from ragcontract.history.folder import Folder
 from ragcontract.history.for_check import HistoryFacts, facts_of
 from ragcontract.history.interface import Store
 from ragcontract.history.new_entry import new_entry, part_of
-from ragcontract.history.open_store import BRANCH_STORE, SERVICE_STORE, is_branch_name, is_folder, is_service
+from ragcontract.history.open_store import (
+    BRANCH_STORE,
+    SERVICE_STORE,
+    is_branch_name,
+    is_folder,
+    is_service,
+    like_an_address,
+)
 from ragcontract.history.service_files import with_files
 from ragcontract.pipeline import Outcome
 from ragcontract.report.json_report import file_of
@@ -188,7 +195,7 @@ class JobHistory(Struct, kw_only=True):
         except Exception as error:  # noqa: BLE001 (whatever goes wrong, the verdict does not depend on it)
             self._not_recorded(_named(error))
         else:
-            about = (f"Recorded without a part: {why}" for why in new.left_out)
+            about = (f"Recorded, but {why}" for why in new.left_out)
             self.world.stdout.write("".join(annotation("warning", text) for text in about) + printable(done))
             attempt(
                 self.world, "The output history-entry", lambda: outputs(self.context, {"history-entry": new.entry.id})
@@ -253,8 +260,10 @@ class JobHistory(Struct, kw_only=True):
             return []
         if not is_folder(settings.history):  # an address may have a password
             return ["input history: expected branch, the path of a folder, or https://… of a team service"]
-        if settings.history == settings.history_branch:
-            return [f"input history: {settings.history} is the name of the branch; write branch, or name a folder"]
+        is_branch = "is the name of the branch; write branch, or name a folder"
+        named = f"{settings.history} {is_branch}" if settings.history == settings.history_branch else ""
+        if problem := named or like_an_address(settings.history):
+            return [f"input history: {problem}"]
         path = self._folder()
         unsafe = [*outside([path], context), *filter(None, [unsafe_output(path, context)])]
         if not unsafe and os.path.isfile(path):  # noqa: PTH113 (pathlib raises if a name is too long)

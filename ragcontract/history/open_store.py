@@ -5,6 +5,7 @@ the address of a team service. It comes from an option, the environment or an in
 ``ragcontract.yml``, which a pull request can change.
 """
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +16,7 @@ from msgspec.structs import replace
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.lines import Line
+from ragcontract.core.safe_text import clipped
 from ragcontract.files.git import git
 from ragcontract.github.context import SERVICE_KEY, Context, GitHubError, Token
 from ragcontract.github.pull_request import connect
@@ -37,6 +39,7 @@ TOKENS = ("GITHUB_TOKEN", "GH_TOKEN")  # the variables that may have the token
 EXPECTED = "a folder, github: for a branch of this repository, or https://… of a team service"
 _ON_GITHUB = "github:"
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]*)://(?:[^/?#]*@)?([^/?#]*)", re.IGNORECASE)
+_HOST = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)*((\.[a-z0-9-]+){2}|:[0-9]+)(/|$)", re.IGNORECASE)
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}")
 # Stricter than git, so that a branch needs no quoting in a URL or a message.
 _BRANCH = re.compile(
@@ -62,6 +65,8 @@ def open_store(name: str, environ: Mapping[str, str], *, seconds: float = bounds
     if address := _ADDRESS.match(name):
         scheme, host = address.groups()  # without what may be secret in it
         raise InputError([f"{scheme}://{host}: is not a store of a history; name {EXPECTED}"])
+    if problem := like_an_address(name):
+        raise InputError([f"history: {problem}"])
     if "\0" in name:
         raise InputError([f"history {name!r}: a path cannot contain a NUL character"])
     return Folder(name)
@@ -91,6 +96,17 @@ def is_branch_name(branch: str) -> bool:
 def is_service(name: str) -> bool:
     """Return whether the name of a store is the address of a team service."""
     return name.lower().startswith(("https://", "http://"))
+
+
+def like_an_address(name: str) -> str:
+    """Return what is wrong with the address of a service that lacks https://; empty for any other name.
+
+    As the path of a folder it would work, and what is recorded would be lost with the job.
+    """
+    if not _HOST.match(name) or os.path.lexists(name):
+        return ""
+    begin = "begin the address of a team service with https://, or the path of a folder with ./"
+    return f"{clipped(name, bounds.VALUE)}: {begin}"
 
 
 def is_folder(name: str) -> bool:

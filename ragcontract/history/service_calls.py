@@ -58,7 +58,7 @@ def check_key(key: str) -> None:
     if not key:
         raise NotReachableError([f"history: the team service needs a key; set {KEY}; {MAKE_KEY}"])
     if not re.fullmatch(r"rc_[A-Za-z0-9_-]{8}_[A-Za-z0-9_-]{43}", key):
-        raise InputError([f"history: {KEY} is not a key of a team service, which begins with rc_; {MAKE_KEY}"])
+        raise InputError([f"history: {KEY} is not a key of a team service, or not all of one; {MAKE_KEY}"])
 
 
 def _origin(name: str) -> str:
@@ -129,18 +129,18 @@ class ServiceCalls:
             try:
                 answered = self._once(call)
             except Unanswered as error:
-                problem = f"{error}"
+                problem, advice = f"{error}", UNANSWERED.get(error.kind, "")
                 if error.kind not in PASSING:
-                    raise self._wrong(problem) from None
+                    raise self._wrong(f"{problem}{advice}") from None
                 asked = None
             else:
                 if answered.is_success:
                     return answered
-                problem = self._refusal(answered, scope)
+                problem, advice = self._refusal(answered, scope), ""
                 asked = asked_pause(answered.headers, self._timing.now())
             if attempt < bounds.TRIES:
                 self._wait((asked or 0.0) + backoff(attempt), problem)  # those that were refused together part
-        raise self._wrong(f"{problem}, {bounds.TRIES} times")
+        raise self._wrong(f"{problem}, {bounds.TRIES} times{advice}")
 
     def _once(self, call: HttpCall) -> HttpAnswer:
         left = self._end - self._timing.monotonic()
@@ -169,7 +169,7 @@ class ServiceCalls:
         if status in PASSING_STATUSES or status >= SERVER_ERROR:
             return refused
         if status == NOT_FOUND and problem is not None:
-            which = f"{refused}; is the key in {KEY} for another project?"
+            which = f"{refused}; is the address right, and is the key in {KEY} for this project?"
             raise NotThereError([f"{self._name}: {which}"])
         problems = [self._short(text) for text in (problem.problems[: bounds.PROBLEMS] if problem else ())]
         if status == CONFLICT:
@@ -201,12 +201,17 @@ def _problem_in(content: Any) -> _Problem | None:
         return None
 
 
+# What to do about no answer, by its kind
+UNANSWERED = {
+    "unreachable": "; check the address, and that the service runs",
+    "tls_error": " REQUESTS_CA_BUNDLE names a file with the certificates of your own authority",
+}
 _NO_SERVICE = "; is a team service at this address?"
 _ELSEWHERE = "; it leads elsewhere, which is not followed: name the address of the service itself"
 # What to do about an answer, by its status
 ADVICE = {
     **dict.fromkeys((301, 302, 303, 307, 308), _ELSEWHERE),
-    401: f"; the key in {KEY} is not valid, or no longer; {MAKE_KEY}",
+    401: f"; was the key in {KEY} revoked, has it expired, or is it of another service? {MAKE_KEY}",
     403: f"; the key in {KEY} needs the scope {{scope}}; {MAKE_KEY}",
     404: _NO_SERVICE,
     405: _NO_SERVICE,

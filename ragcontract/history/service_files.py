@@ -18,6 +18,7 @@ from ragcontract.history.entry import NewEntry
 from ragcontract.report.record import Report
 
 WITHOUT = "the service gets the entry without it"
+NO_NAME = "the contract has no name; in the service, all such contracts share one project: give each a name"
 
 
 class ContractOfDay(Struct, frozen=True, kw_only=True):
@@ -30,9 +31,10 @@ class ContractOfDay(Struct, frozen=True, kw_only=True):
 def with_files(new: NewEntry, report: Report, content: bytes) -> NewEntry:
     """Return an entry with its report, whose file has this content, and the files that it names, read again.
 
-    What is too large, or has changed since the check, is left out.
+    What is too large, or has changed since the check, is left out. A contract without a name gets a warning, too: runs
+    of several in one project would be scored by the golden queries of any of them.
     """
-    left_out = []
+    left_out = [] if new.entry.contract else [NO_NAME]
     golden = None
     try:
         golden = contract_of_day(report)

@@ -23,6 +23,13 @@ from ragcontract.service.database import Database, database_url
 VERSIONS = (Path(__file__).parent / "migrations",)
 LOCK = 0x72632D6D  # of Postgres, which knows its locks by numbers
 INSTALL = 'install it: pip install "rag-contract[postgres]"'
+# What to do, by a part of what a driver says
+ADVICE = {
+    "no password supplied": "; give it in PGPASSWORD or a password file",
+    "password authentication failed": "; check PGPASSWORD, or the password file",
+    "Connection refused": "; check the address, and that Postgres runs",
+    "not a database": "; name an SQLite file, or a new one",
+}
 
 
 @contextmanager
@@ -50,15 +57,16 @@ def opened(name: str, *, create: bool = False) -> Iterator[Database]:
         raise
     except DBAPIError as error:
         reason = str(error.orig).partition("\n")[0]
-        raise InputError([f"--db {shown}: {reason}"]) from error
+        advice = next((text for part, text in ADVICE.items() if part in reason), "")
+        raise InputError([f"--db {shown}: {reason}{advice}"]) from error
     finally:
         database.close()
 
 
 @contextmanager
-def prepared(name: str) -> Iterator[Database]:
+def prepared(name: str, *, create: bool = False) -> Iterator[Database]:
     """Open a database as :func:`opened` does, with the tables of this version: SQLite is migrated, Postgres must be."""
-    with opened(name, create=True) as database:
+    with opened(name, create=create) as database:
         if database.is_sqlite:
             migrate(database)
         else:
@@ -76,7 +84,8 @@ def _connect(database: Database) -> None:
 
 def _prepare(file: Path, *, create: bool) -> None:
     if not create and not file.exists():
-        raise InputError([f"--db {file}: there is no such file; `rag-contract service migrate` creates it"])
+        advice = "name the one that is served, or create it with `rag-contract service migrate`"
+        raise InputError([f"--db {file}: there is no such file; {advice}"])
     if problems := check_outputs([file], []):
         raise OutputError([f"--db {problem}" for problem in problems])
     try:

@@ -29,6 +29,8 @@ REASONS = {
     errno.EADDRNOTAVAIL: "this machine does not have this address; name one of its own with --host",
 }
 
+HERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 (where a browser reaches what listens at all addresses)
+
 
 def serve(
     *,
@@ -42,18 +44,20 @@ def serve(
 ) -> None:
     """Serve until a signal asks to stop.
 
-    ``when_ready`` is called once it answers: with its address, and with the secret of a link that logs the first user
-    in, if nobody has logged in yet.
+    ``when_ready`` is called once it answers: with its address, and with a link that logs the first user in on this
+    machine, if nobody has logged in yet.
     Raises :class:`InputError` if the address, the port or the database cannot be used.
     """
-    with closing(_listening(host, port)) as listener, prepared(db) as database, held(database):
+    with closing(_listening(host, port)) as listener, prepared(db, create=True) as database, held(database):
         check_revision(database)  # which another one may have migrated since
         _refuse_strangers(listener, database)
         settings = Settings(allowed_hosts=(*Settings().allowed_hosts, *allowed_hosts), projects=projects)
         config = configuration(application(database, settings), forwarded_allow_ips)
         database.write(lambda connection: expire(connection, now_ms()))
-        link = database.write(lambda connection: first_admin(connection, now_ms()))
-        server = _Server(config, lambda: when_ready(_address(listener), link))
+        address, port = listener.getsockname()[:2]
+        secret = database.write(lambda connection: first_admin(connection, now_ms()))
+        link = f"{_url(HERE.get(address, address), port)}/login?link={secret}" if secret else None
+        server = _Server(config, lambda: when_ready(_url(address, port), link))
         _log_json()
         with suppress(KeyboardInterrupt):  # the signal that has ended it, once more
             server.run(sockets=[listener])
@@ -138,9 +142,8 @@ def _listening(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _address(listener: socket.socket) -> str:
-    host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if listener.family == socket.AF_INET6 else f"http://{host}:{port}"
+def _url(address: str, port: int) -> str:
+    return f"http://[{address}]:{port}" if ":" in address else f"http://{address}:{port}"
 
 
 def _refuse_strangers(listener: socket.socket, database: Database) -> None:
@@ -150,7 +153,7 @@ def _refuse_strangers(listener: socket.socket, database: Database) -> None:
     with database.read() as connection:
         is_safe = has_users(connection)
     if not is_safe:
-        advice = "make one with `rag-contract service user add NAME --role admin`"
+        advice = "make one in this database with `rag-contract service user add NAME --role admin`"
         raise InputError([f"--host {host}: others could reach a service that has no user yet; {advice}"])
 
 

@@ -111,6 +111,23 @@ def test_what_is_too_large_for_the_service_is_left_out_with_a_warning(
     assert (stored(database, "report") is None, stored(database, "golden")) == (False, None)
 
 
+def test_contracts_without_a_name_share_a_project_which_is_said(folder: Path, service: Running) -> None:  # noqa: ARG001
+    assert rag_contract("check").code == 0
+    ended = rag_contract("history", "add")
+    assert (ended.code, ended.out.startswith("recorded entries/_default/")) == (0, True), ended.err
+    assert "the contract has no name; in the service, all such contracts share one project" in ended.err
+
+
+def test_the_gate_of_one_of_several_repositories_names_its_contracts(folder: Path, service: Running) -> None:  # noqa: ARG001
+    added()
+    git("commit", "--allow-empty", "--quiet", "-m", "of the other repository")
+    assert rag_contract("check", "--name", "other").code == 0
+    assert rag_contract("history", "add").code == 0
+    ended = rag_contract("history", "gate", "HEAD")
+    assert (ended.code, "name those of this repository with --contract" in ended.err) == (2, True), ended
+    assert rag_contract("history", "gate", "HEAD", "--contract", "other") == (0, "other: pass\n", "")
+
+
 def test_what_is_recorded_is_shown_and_compared_with(folder: Path) -> None:  # noqa: ARG001
     commit = git("rev-parse", "HEAD")
     added()
@@ -401,3 +418,11 @@ def test_an_address_that_no_service_may_have_is_an_input_error(runner: Runner, n
     host = name.partition("://")[0] + "://rag.example.com"
     assert (result.exit_code, messages(result, "error")) == (2, [f"input history: {host}: {why}"])
     assert "secret" not in result.log.replace("from a secret", "")
+
+
+def test_an_address_without_its_scheme_is_not_taken_for_a_folder(runner: Runner) -> None:
+    runner.key = KEY
+    result = push().run(runner, inputs("rag.example.com"))
+    expected = "begin the address of a team service with https://, or the path of a folder with ./"
+    assert (result.exit_code, messages(result, "error")) == (2, [f"input history: rag.example.com: {expected}"])
+    assert not (runner.workspace / "rag.example.com").exists()

@@ -265,11 +265,12 @@ def test_control_characters_in_a_reason_are_made_visible() -> None:
 
 
 MAKE_KEY = "`rag-contract service token add NAME --scope read --scope record` makes one"
+IN_VARIABLE = "was the key in RAG_CONTRACT_TOKEN revoked, has it expired, or is it of another service?"
 REFUSALS: dict[str, tuple[Reply, Read, str]] = {
     "a key that is not valid": (
         problem(401, detail="the key is not valid"),
         READS["months"],
-        f"answered 401: the key is not valid; the key in RAG_CONTRACT_TOKEN is not valid, or no longer; {MAKE_KEY}",
+        f"answered 401: the key is not valid; {IN_VARIABLE} {MAKE_KEY}",
     ),
     "a key that may not read": (
         problem(403, detail="no"),
@@ -284,7 +285,7 @@ REFUSALS: dict[str, tuple[Reply, Read, str]] = {
     "a key of another project": (
         problem(404, detail="no such project"),
         add,
-        "answered 404: no such project; is the key in RAG_CONTRACT_TOKEN for another project?",
+        "answered 404: no such project; is the address right, and is the key in RAG_CONTRACT_TOKEN for this project?",
     ),
     "no service at all": (
         Reply(status=404, content=b"<html>"),
@@ -387,8 +388,17 @@ def test_a_service_that_never_recovers_is_given_up() -> None:
 def test_where_nothing_listens_the_error_says_so() -> None:
     url = refused()
     client = Client(url)
-    assert raised(client, READS["months"]) == f"{url}: the connection was refused, or there is no such host, 6 times"
+    problem = "the connection was refused, or there is no such host"
+    advice = "check the address, and that the service runs"
+    assert raised(client, READS["months"]) == f"{url}: {problem}, 6 times; {advice}"
     assert len(client.waits) == 5
+
+
+def test_a_service_without_tls_says_where_certificates_are_named() -> None:
+    with Service() as service:
+        error = raised(Client(service.url.replace("http:", "https:")), READS["months"])
+    assert "the connection could not be encrypted" in error
+    assert "REQUESTS_CA_BUNDLE names a file with the certificates of your own authority" in error
 
 
 @pytest.mark.parametrize("kind", ["hang", "drip headers", "drip body"])

@@ -1,15 +1,18 @@
 """The names by which users open a history."""
 
+from pathlib import Path
+
 import pytest
 
 from ragcontract.core.errors import InputError
 from ragcontract.history.folder import Folder
 from ragcontract.history.open_store import EXPECTED, branch_named, open_store
 
+PATHS = ["history", "/srv/history", "../history", "C:\\history", "~", "a b", "github", "github/x", "x:github:"]
+NO_HOSTS = ["history.d", "v1.2", "data/rag.example.com", "./rag.example.com", "./localhost:8000"]
 
-@pytest.mark.parametrize(
-    "name", ["history", "/srv/history", "../history", "C:\\history", "~", "a b", "github", "github/x", "x:github:"]
-)
+
+@pytest.mark.parametrize("name", [*PATHS, *NO_HOSTS])
 def test_any_path_names_a_folder(name: str) -> None:
     store = open_store(name, {})
     assert isinstance(store, Folder)
@@ -43,6 +46,10 @@ WRONG = {
     ),
     "https://rag.example.com/a\n": "https://rag.example.com: is not an address such as https://rag.example.com",
     "https://[secret": "https://[secret: is not an address such as https://rag.example.com",
+    **{
+        name: f"history: {name}: begin the address of a team service with https://, or the path of a folder with ./"
+        for name in ("rag.example.com", "RAG.example.com/api/v1", "localhost:8000", "rag:8000/docs", "10.0.0.7")
+    },
     "s3://bucket/history": f"s3://bucket: is not a store of a history; name {EXPECTED}",
     "a\0b": "history 'a\\x00b': a path cannot contain a NUL character",
     "github:org": "github:org: 'org' is not a repository; expected github: or github:owner/name@branch",
@@ -100,6 +107,12 @@ def test_a_service_needs_a_key_which_no_message_quotes(key: str) -> None:
     assert "RAG_CONTRACT_TOKEN" in message
     assert "`rag-contract service token add NAME --scope read --scope record` makes one" in message
     assert not key.strip() or key.strip() not in message
+
+
+def test_a_folder_that_is_there_may_be_named_as_a_host_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("rag.example.com").mkdir()
+    assert isinstance(open_store("rag.example.com", {}), Folder)
 
 
 BRANCHES = {

@@ -1,5 +1,7 @@
 """``service user`` and ``service token``: the first accounts, on the command line."""
 
+from pathlib import Path
+
 import pytest
 from sqlalchemy import URL, select
 
@@ -50,6 +52,8 @@ def test_a_key_is_printed_and_its_project_created(contract: str, migrated: URL, 
         (("user", "add", "Ana", "--role", "viewer"), "name: expected"),
         (("user", "add", "ana", "--role", "owner"), "'owner' is not one of"),
         (("user", "link", "nobody"), "there is no user nobody"),
+        (("user", "link", "ana", "--url", "rag.example"), "'rag.example' is not an address such as https://"),
+        (("user", "add", "ana"), "Missing option '--role'. Choose from:\n  viewer,"),
         (("token", "add", "ci"), "Missing option '--scope'"),
         (("token", "add", "ci", "--scope", "link"), "'link' is not one of"),
         (("token", "add", "", "--scope", "read"), "name: expected"),
@@ -68,3 +72,17 @@ def test_a_user_is_added_once(migrated: URL) -> None:
     first, second = (service(migrated, "user", "add", "ana", "--role", "admin") for _ in range(2))
     assert (first.code, second.code) == (0, 2)
     assert "there is a user ana already" in second.err
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [("user", "add", "ana", "--role", "admin"), ("user", "link", "ana"), ("token", "add", "ci", "--scope", "read")],
+)
+def test_an_account_in_a_database_that_nobody_serves_is_refused(
+    argv: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)  # not the folder in which it is served
+    ended = rag_contract("service", *argv)
+    assert (ended.code, ended.out) == (2, "")
+    assert "--db service.db: there is no such file; name the one that is served" in ended.err
+    assert not list(tmp_path.iterdir())

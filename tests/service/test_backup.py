@@ -131,7 +131,8 @@ def test_a_database_that_is_missing_is_not_created(
     command: Sequence[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    message = "error: --db service.db: there is no such file; `rag-contract service migrate` creates it\n"
+    advice = "name the one that is served, or create it with `rag-contract service migrate`"
+    message = f"error: --db service.db: there is no such file; {advice}\n"
     assert rag_contract("service", *command) == (2, "", message)
     assert not list(tmp_path.iterdir())
 

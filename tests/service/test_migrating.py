@@ -275,7 +275,7 @@ def test_what_is_no_database_of_the_service_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     before = noise.read_bytes()
     assert refused(str(other)) == f"--db {other}: has the tables of another program"
-    assert refused(str(noise)) == f"--db {noise}: file is not a database"
+    assert refused(str(noise)) == f"--db {noise}: file is not a database; name an SQLite file, or a new one"
     assert noise.read_bytes() == before
     assert refused(str(tmp_path)) == f"--db {tmp_path}: is a folder; name a file in it"
     assert refused(f"{tmp_path}/file/service.db").startswith(f"--db {tmp_path}/file/service.db: cannot be written")
@@ -296,6 +296,7 @@ def test_a_database_of_another_host_is_refused_without_its_password(cluster: Clu
     for name, reason in cases.items():
         message = refused(name)
         assert reason in message
+        assert ("; check the address, and that Postgres runs" in message) == ("refused" in message)
         assert "hunter2" not in message
 
 

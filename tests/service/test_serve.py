@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from threading import Event, Thread
 
+import httpx
 import pytest
 from litestar import Litestar
 from litestar.testing import TestClient
@@ -137,6 +138,19 @@ def test_others_reach_it_only_if_it_has_a_user(migrated: URL, tmp_path: Path) ->
     with serving(*argv, cwd=tmp_path) as served:
         assert served.url.startswith("http://0.0.0.0:")
         assert served.ended()[:2] == (0, "")
+
+
+@pytest.mark.parametrize(("host", "here"), [("0.0.0.0", "127.0.0.1"), ("::", "[::1]")])
+def test_the_first_link_is_one_that_a_browser_here_can_open(host: str, here: str, tmp_path: Path) -> None:
+    with serving(cwd=tmp_path) as first:
+        first.next_line()
+        first.ended()
+    with serving("--host", host, cwd=tmp_path) as served:
+        line = served.next_line()
+        port = served.address[1]
+        assert line.startswith(f"Log in as admin within 15 minutes: http://{here}:{port}/login?link=")
+        link = line.partition(": ")[2]
+        assert httpx.get(link).status_code == 200
 
 
 def test_the_log_has_a_line_of_json_for_each_request_without_queries_and_keys(tmp_path: Path) -> None:

@@ -228,6 +228,8 @@ def gate(*, commit: str, history: str | None, contracts: Sequence[str], status: 
     outcome = commit_state(_store(history, exists=True), commit, contracts, clock())
     lines = [f"{visible(each.contract or UNNAMED)}: {visible(each.why)}\n" for each in outcome.contracts]
     _print(outcome, "".join(lines), form)
+    if outcome.state == "error" and not contracts and len(outcome.contracts) > 1:
+        warn(["all contracts of the history must have passed; name those of this repository with --contract"])
     if status:
         if not is_commit(outcome.commit):
             raise click.UsageError("--status needs the whole commit, of which no entry was found")

@@ -51,7 +51,7 @@ def command(
     def when_ready(url: str, link: str | None) -> None:
         say(f"The team service answers at {url}\n")
         if link:
-            say(f"Log in as admin within {bounds.LINK_SECONDS // 60} minutes: {url}/login?link={link}\n")
+            say(f"Log in as admin within {bounds.LINK_SECONDS // 60} minutes: {link}\n")
 
     gc.enable()  # it is off for commands that end soon
     serve(

@@ -20,8 +20,17 @@ NEW_LINK: Line[Callable[[str, str], str]] = Line(home="ragcontract.service.comma
 ADDED_KEY: Line[Callable[..., Any]] = Line(home="ragcontract.service.commands:added_key")
 ROLES = ("viewer", "editor", "admin")
 SCOPES = ("read", "ingest", "record", "run")
+
+
+def _checked_url(_context: click.Context, _option: click.Parameter, url: str) -> str:
+    if not url.startswith(("https://", "http://")):
+        raise click.BadParameter(f"{url!r} is not an address such as https://rag.example.com")
+    return url
+
+
 url_option = click.option(
     "--url",
+    callback=_checked_url,
     default="http://127.0.0.1:8000",
     metavar="URL",
     help="The address at which browsers reach the service. [http://127.0.0.1:8000]",

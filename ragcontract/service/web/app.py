@@ -103,6 +103,7 @@ def _openapi_config() -> OpenAPIConfig:
         path=f"{API}/openapi",
         render_plugins=[JsonRenderPlugin()],
         use_handler_docstrings=True,
+        operation_id_creator=lambda handler, _method, _path: handler.handler_name,  # which clients name methods by
         security=[{"key": []}, {"session": []}],
         components=Components(security_schemes=schemes),
     )

@@ -144,7 +144,7 @@ def guard(connection: ASGIConnection[Any, Any, Any, Any], route_handler: BaseRou
     if principal is None:
         if route_handler.opt.get("page"):
             raise LoginNeededError(connection.scope)
-        raise ProblemError(401, "this needs a key")
+        raise ProblemError(401, "send a key, as the header Authorization: Bearer rc_…")
     if access != SIGNED_IN and not (isinstance(access, Access) and access.admits(principal)):
         raise ProblemError(403, "the key may not do this")
     check_origin(connection.scope, principal)

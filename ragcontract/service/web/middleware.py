@@ -138,7 +138,7 @@ class Front:
         if scope["path"] in HEALTH:  # what asks for these may know only an address
             return
         if host_of(scope) not in self._hosts:
-            raise ProblemError(400, "the header Host is not one that --allowed-host names")
+            raise ProblemError(400, "this host name is not allowed; name it to `serve` with --allowed-host")
 
     async def _identify(self, credential: Credential | None, address: str) -> Principal | None:
         if credential is None:
