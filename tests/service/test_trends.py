@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from ragcontract import pipeline
 from ragcontract.core import bounds
@@ -18,8 +18,8 @@ from ragcontract.history.contract_entries import entries_of
 from ragcontract.history.entry import NewEntry, encode
 from ragcontract.history.folder import Folder
 from ragcontract.history.page_runs import runs_on_page
-from ragcontract.history.trend_page import section_of
 from ragcontract.service.database import Database
+from ragcontract.service.known_contract import KnownContract, contract_of
 from ragcontract.service.tables import trends
 from ragcontract.service.trends import compute
 from tests.builders import as_jsonl, golden, write_jsonl
@@ -135,12 +135,12 @@ def test_what_is_added_while_a_trend_is_computed_is_not_lost(
     assert idle.post(entries[5], without_results=True).status_code == 201
     late: list[NewEntry] = entries[5:7]
 
-    def section_meanwhile(of_page: Any) -> Any:
+    def contract_meanwhile(connection: Connection, project_id: int, of_mounted: Path | None) -> KnownContract:
         if late:
             sent(idle, [late.pop()])
-        return section_of(of_page)
+        return contract_of(connection, project_id, of_mounted)
 
-    monkeypatch.setattr("ragcontract.service.trends.section_of", section_meanwhile)
+    monkeypatch.setattr("ragcontract.service.trends.contract_of", contract_meanwhile)
     assert [compute(database, 1, None) for _ in range(3)] == [False, False, True]
     assert None not in values(idle.get("/projects/docs/metrics", days=3_650)["rescored"])
     assert compute(database, 1, None)
