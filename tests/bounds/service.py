@@ -17,6 +17,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.history.entry_of_report import entry_of_report
 from ragcontract.history.folder import Folder
+from ragcontract.history.service_files import WITHOUT
 from ragcontract.history.service_store import ServiceStore
 from ragcontract.net.pacing import Timing
 from ragcontract.report.html import page
@@ -120,7 +121,7 @@ def a_contract_of_a_day(lab: Lab, size: int) -> bool:
     bare = len(msgspec.json.encode({"golden": [f"{row}\n"], "config": config}))
     lab.check(f"{row}{' ' * (size - bare)}\n".encode(), config=config)
     new = entry_of_report(Path("report.json"), Folder("history"), {}, for_service=True)
-    assert (new.golden is None) == bool(new.left_out)
+    assert (new.golden is None) == any(WITHOUT in why for why in new.left_out)
     return new.golden is not None and len(new.golden) == size
 
 
@@ -151,8 +152,8 @@ def last_requests(_: Lab, seconds: int) -> bool:
     return wait is not None and seconds <= wait
 
 
-async def nothing(*_: object) -> None:
-    """Stand in for an application that is never called."""
+async def nothing(_scope: object, _receive: object, _send: object) -> None:
+    """Stand in for an application that is never called. Without all three arguments, uvicorn calls it to get one."""
 
 
 def digests(lab: Lab, number: int) -> bool:
