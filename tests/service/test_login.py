@@ -101,7 +101,7 @@ def test_a_key_logs_in_and_leads_to_where_one_wanted_to_go(database: Database) -
         answer = log_in(client, key=f" {key} ", next="/?x=1&y=%20")
         assert (answer.status_code, answer.headers["location"]) == (303, "/?x=1&y=%20")
         home = ask(client, "GET", "/", by_session(cookie_of(answer)))
-        assert "<b>ana</b> (viewer)" in home.text
+        assert "Log out <bdi>ana</bdi>" in home.text
 
 
 @pytest.mark.parametrize(

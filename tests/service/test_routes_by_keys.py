@@ -86,7 +86,16 @@ ROWS = {
     "GET /login": Row(may=EVERYBODY, path="/login"),
     "POST /login": Row(may=EVERYBODY, path="/login", body={"data": {"next": ["/", "/"]}}),
     "POST /logout": Row(may=EVERYBODY_SIGNED_IN, path="/logout", is_page=True),
-    "GET /": Row(may=EVERYBODY_SIGNED_IN, path="/", is_page=True),
+    "GET /": Row(may=READ, path="/", is_page=True),
+    "GET /p/{slug:str}": Row(may=READ, path="/p/docs", is_page=True, project="docs"),
+    "GET /p/{slug:str}/queries": Row(may=READ, path="/p/docs/queries", is_page=True, project="docs"),
+    "GET /p/{slug:str}/query": Row(may=READ, path="/p/docs/query?id=q1", is_page=True, project="docs"),
+    "GET /p/{slug:str}/runs": Row(may=READ, path="/p/docs/runs", is_page=True, project="docs"),
+    "GET /runs/{number:int}": Row(may=READ, path="/runs/{number}", is_page=True, project="docs"),
+    "GET /runs/{number:int}/compare/{other:str}": Row(
+        may=READ, path="/runs/{number}/compare/{number}", is_page=True, project="docs"
+    ),
+    "GET /settings": Row(may=EVERYBODY_SIGNED_IN, path="/settings", is_page=True),
     "GET /static/{name:str}": Row(may=EVERYBODY, path="/static/service.css"),
     "GET /api/v1/openapi": Row(may=NOBODY, path="/api/v1/openapi"),
     "GET /api/v1/openapi/openapi.json": Row(may=NOBODY, path="/api/v1/openapi/openapi.json"),

@@ -41,7 +41,7 @@ def render(report: Report, passages: query_rows.Passages = NO_PASSAGES) -> bytes
     has_bars = any(elements.bar_of(row) for row in table_rows(report))
     return rendered(
         "page.html",
-        script=_script(),
+        script=script(),
         data=query_rows.encode(report, passages),
         verdict=report.verdict,
         title=_title(report, VERDICTS[report.verdict]),
@@ -148,16 +148,17 @@ def about(report: Report | ErrorReport | RunComparison) -> str:
 
 def policy() -> str:
     """Return the Content-Security-Policy of a report's page, which the page also says itself."""
-    return _policy(asset("page.css"), _script())
+    return _policy(asset("page.css"), script())
 
 
-def _script() -> str:
+def script() -> str:
+    """Return the script of a report's page."""
     return "\n".join(map(asset, SCRIPTS))
 
 
-def _policy(style: str, script: str) -> str:
+def _policy(style: str, code: str) -> str:
     """Return a Content-Security-Policy that allows this style and this script by their hashes, and nothing else."""
-    scripts = f"script-src '{_digest(script)}'; " if script else ""
+    scripts = f"script-src '{_digest(code)}'; " if code else ""
     rest = "img-src data:; base-uri 'none'; form-action 'none'"
     return f"default-src 'none'; style-src '{_digest(style)}'; {scripts}{rest}"
 

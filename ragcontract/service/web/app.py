@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from litestar import Litestar, Request, Response, Router, get
 from litestar.di import Provide
 from litestar.openapi import OpenAPIConfig
@@ -43,15 +42,16 @@ from ragcontract.service.web.authentication import (
     principal_of,
 )
 from ragcontract.service.web.middleware import Front
+from ragcontract.service.web.pages import overview, project, query_pages, run_list, run_page, settings_page
+from ragcontract.service.web.pages.page_frame import environment, static_files
+from ragcontract.service.web.pages.problem_page import answer
 from ragcontract.service.web.parameters import Db
-from ragcontract.service.web.problem_details import MEDIA_TYPE, Problem, ProblemError, answer
+from ragcontract.service.web.problem_details import MEDIA_TYPE, Problem, ProblemError
 from ragcontract.service.web.request_limits import CheckedRequest
 
 API = "/api/v1"
 log = logging.getLogger(__name__)
-_HERE = Path(__file__).parents[1]
-_STATIC_SECONDS = 3600
-STATIC = {path.name: path.read_bytes() for path in (_HERE / "static").iterdir()}
+_STATIC_SECONDS = 3_600
 EVERYWHERE = (400, 401, 403, 404, 408, 413, 415, 422, 429, 500, 503)
 CHANGING = (409,)  # further ones of what is not only read
 
@@ -127,10 +127,11 @@ def openapi(request: Request[Any, Any, Any]) -> Response[bytes]:
 @get("/static/{name:str}", access=OPEN, include_in_schema=False, sync_to_thread=False)
 def static_file(name: FromPath[str]) -> Response[bytes]:
     """Return a file that pages need. No name of a request becomes a path."""
-    if name not in STATIC:
+    files = static_files()
+    if name not in files:
         raise ProblemError(404, "there is no such file")
     return Response(
-        STATIC[name],
+        files[name],
         media_type=guess_type(name)[0],
         headers={"Cache-Control": f"max-age={_STATIC_SECONDS}"},
     )
@@ -143,7 +144,18 @@ ROUTES: Sequence[ControllerRouterHandler] = (
     *administration.ROUTES,
     openapi,
 )
-PAGES: Sequence[ControllerRouterHandler] = (healthz, readyz, *login.ROUTES, static_file)
+PAGES: Sequence[ControllerRouterHandler] = (
+    healthz,
+    readyz,
+    static_file,
+    *login.ROUTES,
+    *overview.ROUTES,
+    *project.ROUTES,
+    *query_pages.ROUTES,
+    *run_list.ROUTES,
+    *run_page.ROUTES,
+    *settings_page.ROUTES,
+)
 
 
 def enough_threads() -> None:
@@ -164,9 +176,6 @@ def application(database: Database, settings: Settings) -> Litestar:
         mounted = mounted_projects(settings.projects)
         database.write(partial(write_mounted, mounted=mounted, now=now_ms()))
     trends = Trends(database, settings.projects)
-    templates = Environment(
-        loader=FileSystemLoader(_HERE / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
     app = Litestar(
         route_handlers=[
             Router(path=API, route_handlers=ROUTES),
@@ -184,7 +193,7 @@ def application(database: Database, settings: Settings) -> Litestar:
         openapi_config=_openapi_config(),
         request_class=CheckedRequest,
         request_max_body_size=bounds.BLOB,  # the front has the limits of each request
-        template_config=TemplateConfig(instance=JinjaTemplateEngine.from_environment(templates)),
+        template_config=TemplateConfig(instance=JinjaTemplateEngine.from_environment(environment())),
         on_startup=[_use_enough_threads, trends.start],
         on_shutdown=[trends.close],
         logging_config=None,

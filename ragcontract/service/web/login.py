@@ -1,4 +1,4 @@
-"""The pages that log in and out, and the first page. They work without JavaScript."""
+"""The pages that log in and out. They work without JavaScript."""
 
 import re
 from typing import Annotated, Any, Literal
@@ -14,7 +14,8 @@ from ragcontract.core import bounds
 from ragcontract.service.database import Database, now_ms
 from ragcontract.service.logging_in import Login, log_in_failed, log_in_with_key, log_in_with_link, log_out, may_log_in
 from ragcontract.service.web.authentication import OPEN, SIGNED_IN, Credential, LoginNeededError, session_cookie
-from ragcontract.service.web.parameters import Asker, By, Db
+from ragcontract.service.web.pages.page_frame import shown_page
+from ragcontract.service.web.parameters import By, Db
 from ragcontract.service.web.problem_details import ProblemError
 from ragcontract.service.web.request_limits import RequestRates, address_of, network_of
 
@@ -37,8 +38,10 @@ def local_path(path: str) -> str:
     return path if len(path) <= bounds.LOCAL_PATH and _LOCAL.fullmatch(path) else FIRST_PAGE
 
 
-def to_login(_request: Request[Any, Any, Any], error: LoginNeededError) -> Redirect:
-    """Answer somebody who needs to log in first."""
+def to_login(request: Request[Any, Any, Any], error: LoginNeededError) -> Response[Any]:
+    """Answer somebody who needs to log in first; a part of an open page is not replaced by the login page."""
+    if "hx-request" in request.headers:
+        return Response(b"", status_code=401, headers={"HX-Refresh": "true"})
     target = local_path(error.path)
     query = "" if target == FIRST_PAGE else f"?{urlencode({'next': target})}"
     return Redirect(f"/login{query}", status_code=SEE_OTHER)
@@ -50,7 +53,7 @@ def login_page(
     target: Annotated[str, QueryParameter(name="next")] = FIRST_PAGE,
 ) -> Template:
     """Show the form. A link is not used up, because programs that preview messages open links as well."""
-    return Template("login.html", context={"link": link, "next": local_path(target), "problem": ""})
+    return shown_page("login.html", None, link=link, next=local_path(target), problem="")
 
 
 @post("/login", access=OPEN, include_in_schema=False, sync_to_thread=True, status_code=200)
@@ -77,7 +80,9 @@ def log_in(request: Request[Any, Any, Any], data: URLEncodedBody[LoginForm], dat
     cookies = [session_cookie(request.scope, login.cookie)]
     if login.key is None:
         return Redirect(target, status_code=SEE_OTHER, cookies=cookies)
-    return Template("new_key.html", context={"key": login.key.text, "next": target}, cookies=cookies)
+    page = shown_page("new_key.html", None, key=login.key.text, next=target)
+    page.cookies.extend(cookies)
+    return page
 
 
 def _failed(request: Request[Any, Any, Any], data: LoginForm, database: Database, target: str) -> Template:
@@ -93,12 +98,10 @@ def _failed(request: Request[Any, Any, Any], data: LoginForm, database: Database
     except ProblemError as error:  # too many of them; the audit log is not flooded either
         problem = f"Too many attempts failed. Wait {error.headers['Retry-After']} seconds."
         failure = error
-    return Template(
-        "login.html",
-        context={"link": "", "next": target, "problem": problem},
-        status_code=failure.status,
-        headers=failure.headers,
-    )
+    page = shown_page("login.html", None, link="", next=target, problem=problem)
+    page.status_code = failure.status
+    page.headers.update(failure.headers)
+    return page
 
 
 @post("/logout", access=SIGNED_IN, page=True, include_in_schema=False, sync_to_thread=True)
@@ -110,10 +113,4 @@ def log_out_here(request: Request[Any, Any, Any], author: By, database: Db) -> R
     return Redirect("/login", status_code=SEE_OTHER, cookies=[session_cookie(request.scope, "")])
 
 
-@get("/", access=SIGNED_IN, page=True, include_in_schema=False, sync_to_thread=True)
-def home(principal: Asker) -> Template:
-    """Show who is logged in."""
-    return Template("home.html", context={"principal": principal})
-
-
-ROUTES = (login_page, log_in, log_out_here, home)
+ROUTES = (login_page, log_in, log_out_here)

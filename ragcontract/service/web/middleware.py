@@ -25,7 +25,8 @@ from ragcontract.service.accounts import Principal, note_key_use
 from ragcontract.service.database import BusyError, Database, now_ms
 from ragcontract.service.logging_in import note_session_use
 from ragcontract.service.web.authentication import Credential, credential_of, host_of, principal_with
-from ragcontract.service.web.problem_details import ProblemError, answer
+from ragcontract.service.web.pages.problem_page import answer
+from ragcontract.service.web.problem_details import ProblemError
 from ragcontract.service.web.request_limits import (
     Bodies,
     Bucket,

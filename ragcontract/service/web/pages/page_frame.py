@@ -1,0 +1,100 @@
+"""What all pages share: their templates, what templates may use, the files that they load, and who is shown what.
+
+A page is whole without JavaScript. With it, htmx loads a page that is open again and again, and replaces the parts that
+have ``data-live``.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader
+from litestar.response import Template
+from sqlalchemy import Connection, RowMapping
+
+from ragcontract.core.safe_text import visible
+from ragcontract.history.entry import short_commit
+from ragcontract.report.html import page as report_page
+from ragcontract.report.html.elements import PACKAGE
+from ragcontract.report.html.elements import environment as report_environment
+from ragcontract.service.accounts import Principal
+from ragcontract.service.projects_and_runs import project_named
+from ragcontract.service.web.parameters import NO_PROJECT
+from ragcontract.service.web.problem_details import ProblemError
+
+SERVICE = Path(__file__).parents[2]
+_END_OF_TIME = int(datetime(9999, 12, 31, tzinfo=UTC).timestamp() * 1000)  # of dates, not of numbers in a database
+_WEB = re.compile(r"https?://[!-~]{1,2000}", re.ASCII | re.IGNORECASE)
+
+
+@cache
+def static_files() -> Mapping[str, bytes]:
+    """Return the files that pages load, by their names: those of the service, and those of the report's page."""
+    own = {path.name: path.read_bytes() for path in (SERVICE / "static").iterdir()}
+    of_report = {"report.css": report_page.asset("page.css"), "report.js": report_page.script()}
+    return own | {name: text.encode() for name, text in of_report.items()}
+
+
+def static(name: str) -> str:
+    """Return the address of a file that pages load. It changes with the file, so that no browser uses an old one."""
+    return f"/static/{name}?{hashlib.sha256(static_files()[name]).hexdigest()[:12]}"
+
+
+@cache
+def environment() -> Environment:
+    """Return the templates of the service, which include those of the report."""
+    of_report = report_environment()
+    loaders = [FileSystemLoader(SERVICE / "templates"), PackageLoader(PACKAGE)]
+    made = of_report.overlay(loader=ChoiceLoader(loaders))
+    made.filters = {**of_report.filters, "when": when, "iso": iso, "commit": short_commit, "link": link_of}
+    made.globals = {**of_report.globals, "static": static, "address": address}
+    return made
+
+
+def when(milliseconds: int | None) -> str:
+    """Return a time as people read it: UTC, to the minute."""
+    return "" if milliseconds is None else _utc(milliseconds).strftime("%Y-%m-%d %H:%M")
+
+
+def iso(milliseconds: int) -> str:
+    """Return a time as machines read it."""
+    return _utc(milliseconds).isoformat(timespec="seconds")
+
+
+def _utc(milliseconds: int) -> datetime:
+    return datetime.fromtimestamp(min(max(milliseconds, 0), _END_OF_TIME) / 1000, UTC)
+
+
+def link_of(url: str | None) -> str | None:
+    """Return an address that somebody sent; None if it is none, or one that a browser might act on."""
+    return url if url and _WEB.fullmatch(url) else None
+
+
+def address(*parts: object, **query: object) -> str:
+    """Return the address of a page of the service: the parts of its path, and what of the query is not None."""
+    path = "/".join(quote(str(part), safe="") for part in parts)
+    wanted = {name: value for name, value in query.items() if value is not None and value != ""}
+    return f"/{path}{'?' if wanted else ''}{urlencode(wanted)}"
+
+
+def shown_page(template: str, principal: Principal | None, **view: Any) -> Template:
+    """Return a page; ``view`` is what its template shows, with the ``project`` that it is of, if it is of one."""
+    return Template(template, context={"asker": principal, "project": None, **view})
+
+
+def require_project_row(connection: Connection, principal: Principal, slug: str) -> RowMapping:
+    """Return a project with the newest run of its branch; answers 404 if there is none that the principal sees."""
+    row = project_named(connection, principal, slug)
+    if row is None:
+        raise ProblemError(404, NO_PROJECT)
+    return row
+
+
+def title_of(project: RowMapping) -> str:
+    """Return what people call a project."""
+    return visible(str(project["name"] or project["slug"]))
