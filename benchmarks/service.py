@@ -1,8 +1,9 @@
 """How fast the team service answers: `python -m benchmarks.service [--db URL] [--seconds N]`.
 
 Fills a database with 10,000 runs of 25 queries and 200 of 1,000, as `history add` records them, starts `rag-contract
-serve` on it, and sends every GET 20 times a second. Prints the median, the 95th percentile and the longest of the
-times from when a request was due until its answer was there, in milliseconds. Clients and service share the machine.
+serve` on it, and asks for every page, and for every other GET, 20 times a second. Prints the median, the 95th
+percentile and the longest of the times from when a request was due until its answer was there, in milliseconds.
+Clients and service share the machine.
 """
 
 import argparse
@@ -36,6 +37,7 @@ from ragcontract.service.database_store import Recording, record, recording_of, 
 from ragcontract.service.migrate import migrate, opened
 
 SIZES = {"small": (25, 10_000), "large": (1_000, 200)}  # the queries of a project, and its runs
+API = "/api/v1"
 RATE = 20  # requests a second
 LAST = datetime(2026, 11, 21, 20, 30, tzinfo=UTC)
 BRANCHES = ("main", "main", "topic", "release")
@@ -148,8 +150,8 @@ def served(db: str) -> Iterator[str]:
 
 
 def addresses(get: Callable[..., Any]) -> Mapping[str, str]:
-    """Return what is asked for, by what it is."""
-    asked = {"projects": "/projects"}
+    """Return what is asked for, by what it is: the pages, and what programs ask for."""
+    pages, asked = {"page of all projects": "/", "page of settings": "/settings"}, {"projects": "/projects"}
     for name, (queries, number) in SIZES.items():
         of, project = f"{number:,} of {queries:,}", f"/projects/{name}"
         page = get(f"{project}/runs?limit=100")
@@ -182,7 +184,17 @@ def addresses(get: Callable[..., Any]) -> Mapping[str, str]:
             f"100 entries, {of}": f"{project}/entries/contents?{'&'.join(f'id={key}' for key in ids)}",
             f"result set, {of}": f"/blobs/{results}",
         }
-    return asked | {"digests of all result sets": "/blobs"}
+        pages |= {
+            f"page of the project, {of}": f"/p/{name}",
+            f"page of the project, all days, {of}": f"/p/{name}?days=all",
+            f"page of runs, {of}": f"/p/{name}/runs",
+            f"page of golden queries, {of}": f"/p/{name}/queries",
+            f"page of a query, {of}": f"/p/{name}/query?id=q0",
+            f"page of a run, {of}": f"/runs/{run['id']}",
+            f"page of a comparison, {of}": f"/runs/{run['id']}/compare/{old['items'][0]['id']}",
+        }
+    asked["digests of all result sets"] = "/blobs"
+    return pages | {name: f"{API}{path}" for name, path in asked.items()}
 
 
 def times_of(send: Callable[[], Any], seconds: float) -> list[float]:
@@ -201,12 +213,12 @@ def times_of(send: Callable[[], Any], seconds: float) -> list[float]:
 
 def measured(address: str, key: str, seconds: float) -> Iterator[list[str]]:
     """Yield a row of the table for each address."""
-    with httpx.Client(base_url=f"{address}/api/v1", headers={"Authorization": f"Bearer {key}"}, timeout=30) as client:
+    with httpx.Client(base_url=address, headers={"Authorization": f"Bearer {key}"}, timeout=30) as client:
 
         def answer(path: str) -> bytes:
             return client.get(path).raise_for_status().content
 
-        for name, path in addresses(lambda path: msgspec.json.decode(answer(path))).items():
+        for name, path in addresses(lambda path: msgspec.json.decode(answer(f"{API}{path}"))).items():
             size = len(answer(path))
             times = times_of(lambda path=path: answer(path), seconds)  # type: ignore[misc]
             p50, p95 = (quantiles(times, n=20)[place] for place in (9, 18))
