@@ -1,7 +1,7 @@
 """Looks up projects and runs: those that somebody may see, page by page, and the newest of a branch."""
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -18,6 +18,7 @@ State = Literal["queued", "running", "completed", "blocked", "failed", "cancelle
 LISTED = (
     runs.c.id,
     projects.c.slug.label("project"),
+    projects.c.name.label("project_name"),
     *(runs.c.key, runs.c.origin, runs.c.state, runs.c.verdict, runs.c.summary, runs.c.commit_sha.label("commit")),
     *(runs.c.branch, runs.c.event, runs.c.pull_request, runs.c.created_at, runs.c.started_at, runs.c.finished_at),
 )
@@ -34,6 +35,11 @@ def projects_after(connection: Connection, principal: Principal, after: str | No
     return connection.execute(query).mappings().all()
 
 
+def all_projects(connection: Connection, principal: Principal) -> "Sequence[RowMapping]":
+    """Return the projects that somebody sees as :func:`projects_after` does."""
+    return connection.execute(_projects(principal)).mappings().all()
+
+
 def project_named(connection: Connection, principal: Principal, slug: str) -> RowMapping | None:
     """Return a project as :func:`projects_after` does; None if there is none that the principal sees."""
     return connection.execute(_projects(principal).where(projects.c.slug == storable(slug))).mappings().one_or_none()
@@ -46,7 +52,7 @@ def _projects(principal: Principal) -> "Select[Any]":
         .where(
             of_project.c.project_id == projects.c.id,
             of_project.c.verdict.is_not(None),
-            or_(projects.c.branch.is_(None), of_project.c.branch == projects.c.branch),
+            of_state(of_project.c.branch),
         )
         .order_by(of_project.c.created_at.desc(), of_project.c.id.desc())
         .limit(1)
@@ -55,8 +61,14 @@ def _projects(principal: Principal) -> "Select[Any]":
     )
     columns = projects.c.slug, projects.c.name, projects.c.repository, projects.c.branch, projects.c.created_at
     of_run = runs.c.verdict, runs.c.id.label("run"), runs.c.commit_sha.label("commit"), runs.c.created_at.label("at")
+    more = projects.c.id.label("number"), runs.c.summary
     joined = projects.outerjoin(runs, runs.c.id == newest)
-    return select(*columns, *of_run).select_from(joined).where(seen(principal))
+    return select(*columns, *of_run, *more).select_from(joined).where(seen(principal))
+
+
+def of_state(branch: "ColumnElement[Any]" = runs.c.branch) -> "ColumnElement[bool]":
+    """Return the condition that runs are the state of their project: those of its branch, or all until it has one."""
+    return or_(projects.c.branch.is_(None), branch == projects.c.branch)
 
 
 def runs_before(
