@@ -366,7 +366,6 @@ PAGE_ITEMS = 100  # items; one page of a list of the service; 422
 OVERVIEW_PROJECTS = 100  # projects; the cards of the service's first page; the others are counted
 OVERVIEW_NAMES = 5  # projects; the broken ones in its first sentence; the others are counted
 OVERVIEW_RUNS = 10  # runs; the newest ones on it; left out
-STREAK_RUNS = 200  # runs; those with one verdict until the newest; the first of them may be older
 PAGE_DIGESTS = 2_000  # digests; one page of the list of result sets; the next page
 REPORT_PAGES = 8  # pages; those of reports that the service keeps in memory; rendered again
 ENTRIES_ANSWER = 8 << 20  # bytes; the entries of one answer of the service; the client asks again for the others

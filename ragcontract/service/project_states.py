@@ -1,22 +1,23 @@
 """The state of all projects: whether each is broken and since when, how often its runs passed, and what got worse."""
 
 from collections.abc import Collection, Iterator, Sequence
-from itertools import chain, takewhile
-from typing import Any, Literal
+from functools import cache
+from itertools import chain
+from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import Connection, RowMapping, case, func, select
+from sqlalchemy import Connection, RowMapping, Select, bindparam, case, func, select, text
 
 from ragcontract.core import bounds
 from ragcontract.history.trend_page import MADE_UP
 from ragcontract.service.accounts import Principal
 from ragcontract.service.database import DAY
-from ragcontract.service.projects_and_runs import NEWEST, all_projects, of_state, runs_before, seen
+from ragcontract.service.projects_and_runs import NEWEST, all_projects, runs_before, seen
 from ragcontract.service.tables import projects, runs
 from ragcontract.service.trends import MetricTrend, stored_trend
 
 WEEK = 7 * DAY
-FAIL: Literal["fail"] = "fail"
+PASS, FAIL = VERDICTS = ("pass", "fail")
 
 
 class Streak(Struct, frozen=True, kw_only=True):
@@ -25,16 +26,15 @@ class Streak(Struct, frozen=True, kw_only=True):
     run: int
     at: int
     commit: str | None
-    or_earlier: bool  # whether there may be older ones
 
 
 class Counts(Struct, frozen=True, kw_only=True):
-    """How many runs of a project there were lately, and how many of them passed."""
+    """How many runs of a project passed and failed in the last 24 hours and 7 days."""
 
-    day: int = 0
-    day_passed: int = 0
-    week: int = 0
-    week_passed: int = 0
+    day_pass: int = 0
+    day_fail: int = 0
+    week_pass: int = 0
+    week_fail: int = 0
     blocked: int = 0  # of the week, over all branches
 
 
@@ -75,13 +75,13 @@ def states_of(connection: Connection, principal: Principal, now: int) -> States:
     """Return the state of the projects that somebody sees."""
     rows = sorted(all_projects(connection, principal), key=_place)
     shown = rows[: bounds.OVERVIEW_PROJECTS]
-    counts = _counts(connection, [row["number"] for row in shown], now)
+    counts = _counts(connection, shown, now)
     return States(
         total=len(rows),
         passing=[row for row in rows if row["verdict"] not in {None, FAIL}],
         broken=[row for row in rows if row["verdict"] == FAIL],
         without_runs=sum(row["verdict"] is None for row in rows),
-        shown=[_state(connection, row, counts.get(row["number"], Counts())) for row in shown],
+        shown=[_state(connection, row, counts[row["number"]]) for row in shown],
         newest=_newest_runs(connection, principal),
     )
 
@@ -105,35 +105,44 @@ def _state(connection: Connection, row: RowMapping, counts: Counts) -> ProjectSt
 
 
 def _streak(connection: Connection, project: RowMapping) -> Streak:
-    wanted = runs.c.project_id == project["number"], runs.c.verdict.is_not(None)
-    query = select(runs.c.id, runs.c.created_at, runs.c.commit_sha, runs.c.verdict).where(*wanted)
+    wanted = {"number": project["number"], "verdict": project["verdict"]}
     if project["branch"] is not None:
-        query = query.where(runs.c.branch == project["branch"])
-    newest = connection.execute(query.order_by(*NEWEST).limit(bounds.STREAK_RUNS + 1)).all()
-    same = [*takewhile(lambda run: run.verdict == project["verdict"], newest)]
-    first = same[: bounds.STREAK_RUNS][-1]
-    return Streak(
-        run=first.id, at=first.created_at, commit=first.commit_sha, or_earlier=len(same) > bounds.STREAK_RUNS
-    )
+        wanted["branch"] = project["branch"]
+    other = PASS if project["verdict"] == FAIL else FAIL
+    first = connection.execute(_first_of_streak(of_branch="branch" in wanted), {**wanted, "other": other}).one()
+    return Streak(run=first.id, at=first.created_at, commit=first.commit_sha)
 
 
-def _counts(connection: Connection, numbers: Collection[int], now: int) -> dict[int, Counts]:
+@cache
+def _first_of_streak(*, of_branch: bool) -> "Select[Any]":
+    """Return the query for the first run since the last one with the other verdict."""
+    of_project = runs.c.project_id == bindparam("number")
+    if of_branch:
+        of_project &= runs.c.branch == bindparam("branch")
+    others = select(runs.c.created_at).where(of_project, runs.c.verdict == bindparam("other"))
+    since = func.coalesce(others.order_by(*NEWEST).limit(1).scalar_subquery(), 0)
+    same = select(runs.c.id, runs.c.created_at, runs.c.commit_sha)
+    same = same.where(of_project, runs.c.verdict == bindparam("verdict"), runs.c.created_at >= since)
+    return same.order_by(runs.c.created_at, runs.c.id).limit(1)
+
+
+def _counts(connection: Connection, rows: Sequence[RowMapping], now: int) -> dict[int, Counts]:
     """Count the runs of a week, by the ids of their projects."""
-    counted = of_state() & runs.c.verdict.is_not(None)
-    passed = counted & (runs.c.verdict != FAIL)
-    of_day = runs.c.created_at > now - DAY
-    columns = {
-        "day": counted & of_day,
-        "day_passed": passed & of_day,
-        "week": counted,
-        "week_passed": passed,
-        "blocked": runs.c.state == "blocked",
-    }
-    sums = [func.sum(case((condition, 1), else_=0)).label(name) for name, condition in columns.items()]
-    query = select(runs.c.project_id, *sums).join(projects, runs.c.project_id == projects.c.id)
-    query = query.where(runs.c.project_id.in_(numbers), runs.c.created_at > now - WEEK)
-    rows = connection.execute(query.group_by(runs.c.project_id)).mappings()
-    return {row["project_id"]: Counts(**{name: int(row[name]) for name in columns}) for row in rows}
+    since = runs.c.created_at > now - WEEK
+    of_day = func.sum(case((runs.c.created_at > now - DAY, 1), else_=0)).label("day")
+    columns = runs.c.project_id, runs.c.verdict, func.count().label("week"), of_day
+    counted = select(*columns).where(runs.c.verdict.in_(VERDICTS), since).group_by(runs.c.project_id, runs.c.verdict)
+    sums: dict[int, dict[str, int]] = {row["number"]: {} for row in rows}
+    # The branch is a value, as it is for most projects the same: SQLite would not take its index to join by it.
+    for branch in {row["branch"] for row in rows}:
+        query = counted.where(runs.c.project_id.in_([row["number"] for row in rows if row["branch"] == branch]))
+        for row in connection.execute(query if branch is None else query.where(runs.c.branch == branch)):
+            sums[row.project_id] |= {f"week_{row.verdict}": row.week, f"day_{row.verdict}": int(row.day)}
+    blocked = select(runs.c.project_id, func.count().label("blocked")).group_by(runs.c.project_id)
+    of_projects = runs.c.state == text("'blocked'"), since, runs.c.project_id.in_([*sums])
+    for row in connection.execute(blocked.where(*of_projects)):
+        sums[row.project_id]["blocked"] = row.blocked
+    return {number: Counts(**of_project) for number, of_project in sums.items()}
 
 
 def standing_losses(metrics: Collection[MetricTrend]) -> Iterator[Loss]:
@@ -153,6 +162,8 @@ def _newest_runs(connection: Connection, principal: Principal) -> "Sequence[RowM
     at = select(func.max(runs.c.created_at)).where(runs.c.project_id == projects.c.id).correlate(projects)
     query = select(projects.c.id).where(seen(principal)).order_by(at.scalar_subquery().desc().nulls_last())
     last = connection.execute(query.limit(bounds.OVERVIEW_RUNS)).scalars().all()
-    newest: list[Any] = [*chain.from_iterable(runs_before(connection, each, limit=bounds.OVERVIEW_RUNS) for each in last)]
+    newest: list[Any] = [
+        *chain.from_iterable(runs_before(connection, each, limit=bounds.OVERVIEW_RUNS) for each in last)
+    ]
     newest.sort(key=lambda run: (run["created_at"], run["id"]), reverse=True)
     return newest[: bounds.OVERVIEW_RUNS]

@@ -52,7 +52,7 @@ def _projects(principal: Principal) -> "Select[Any]":
         .where(
             of_project.c.project_id == projects.c.id,
             of_project.c.verdict.is_not(None),
-            of_state(of_project.c.branch),
+            or_(projects.c.branch.is_(None), of_project.c.branch == projects.c.branch),
         )
         .order_by(of_project.c.created_at.desc(), of_project.c.id.desc())
         .limit(1)
@@ -64,11 +64,6 @@ def _projects(principal: Principal) -> "Select[Any]":
     more = projects.c.id.label("number"), runs.c.summary
     joined = projects.outerjoin(runs, runs.c.id == newest)
     return select(*columns, *of_run, *more).select_from(joined).where(seen(principal))
-
-
-def of_state(branch: "ColumnElement[Any]" = runs.c.branch) -> "ColumnElement[bool]":
-    """Return the condition that runs are the state of their project: those of its branch, or all until it has one."""
-    return or_(projects.c.branch.is_(None), branch == projects.c.branch)
 
 
 def runs_before(

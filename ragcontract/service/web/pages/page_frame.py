@@ -1,7 +1,7 @@
 """What all pages share: their templates, what templates may use, the files that they load, and who is shown what.
 
-A page is whole without JavaScript. With it, htmx (``static/htmx.min.js``: htmx.org 2.0.11 from npm, 0BSD licence) loads a
-page that is open again and again, and replaces the parts that have ``data-live``.
+A page is whole without JavaScript. With it, htmx loads a page that is open again and again, and replaces the parts that
+have ``data-live``. ``static/htmx.min.js`` is htmx.org 2.0.11 of npm, with the 0BSD licence.
 """
 
 import hashlib

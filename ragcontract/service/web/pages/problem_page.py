@@ -19,7 +19,7 @@ HTML = "text/html"
 ADVICE: Mapping[int, str] = {  # what a person can do
     401: "Log in first.",
     403: "If you need this for your work, ask an administrator for another role.",
-    404: "The address may be mistyped, or what was there was deleted. You also see this instead of what you may not see.",
+    404: "The address may be mistyped, or what was there was deleted, or you may not see it.",
     405: "Open the page from a link of the service.",
     413: "Send less at once.",
     429: "The service answers again in a few seconds. Wait, then load the page again.",
