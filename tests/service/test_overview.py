@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 from litestar.testing import TestClient
-from sqlalchemy import Connection, update
+from sqlalchemy import Connection, event, update
 
 from ragcontract.core import bounds
 from ragcontract.service.accounts import Principal
@@ -262,6 +262,32 @@ def test_a_key_of_one_project_sees_only_that(database: Database) -> None:
         assert "only in docs" in text
         assert "other" not in text
         assert "2 of 2 projects are broken" in page(client, everybody["viewer by session"].headers)
+
+
+@pytest.mark.parametrize("kind", ["sqlite"], indirect=True)
+def test_no_query_of_the_page_reads_all_runs(database: Database) -> None:
+    def fill(connection: Connection) -> None:
+        for slug in ("a", "b"):
+            number = add_project(connection, slug)
+            for place in range(4):
+                add_run(connection, number, NOW - place, "fail" if place % 2 else "pass")
+
+    database.write(fill)
+    asked: list[tuple[str, Any]] = []
+    event.listen(
+        database.engine, "before_cursor_execute", lambda _c, _cursor, sql, values, *_: asked.append((sql, values))
+    )
+    states(database)
+    of_runs = {sql: values for sql, values in asked if "FROM runs" in sql or "JOIN runs" in sql}
+    assert len(of_runs) >= 4
+    with database.read() as connection:
+        for sql, values in of_runs.items():
+            plan = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", values)]
+            steps = [step for step in plan if re.search(r"\b(runs|of_project)\b", step)]
+            assert steps
+            for step in steps:
+                assert step.startswith("SEARCH"), plan
+                assert "created_at>?" in step or "verdict=?" in step or "runs_newest" in step or "rowid=?" in step, plan
 
 
 def test_a_hostile_name_is_shown_as_text(database: Database) -> None:
