@@ -253,7 +253,7 @@ def valid_keys(connection: Connection, now: int) -> tuple[int, int]:
         tokens.outerjoin(users, tokens.c.user_id == users.c.id)
     )
     valid = tokens.c.scopes != LINK, tokens.c.revoked_at.is_(None), unexpired, users.c.disabled_at.is_(None)
-    counts = connection.execute(query.where(*valid)).one()
+    (counts,) = connection.execute(query.where(*valid))
     return int(counts.machines or 0), int(counts.people or 0)
 
 

@@ -109,7 +109,7 @@ def _streak(connection: Connection, project: RowMapping) -> Streak:
     if project["branch"] is not None:
         wanted["branch"] = project["branch"]
     other = PASS if project["verdict"] == FAIL else FAIL
-    first = connection.execute(_first_of_streak(of_branch="branch" in wanted), {**wanted, "other": other}).one()
+    (first,) = connection.execute(_first_of_streak(of_branch="branch" in wanted), {**wanted, "other": other})
     return Streak(run=first.id, at=first.created_at, commit=first.commit_sha)
 
 
