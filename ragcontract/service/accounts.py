@@ -11,11 +11,11 @@ import hmac
 import re
 import secrets
 import string
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any, Literal, NamedTuple, cast, get_args
 
 from msgspec import Struct
-from sqlalchemy import Connection, Row, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, case, delete, func, or_, select, update
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
@@ -232,17 +232,52 @@ def users_below(connection: Connection, number: int, limit: int) -> Rows:
     return connection.execute(rows).mappings().all()
 
 
+def active_users(connection: Connection) -> dict[Role, list[str]]:
+    """Return the names of the users who may log in, by their roles."""
+    rows = connection.execute(select(users.c.role, users.c.name).where(users.c.disabled_at.is_(None)))
+    names = sorted((row.name, row.role) for row in rows)
+    return {role: [name for name, of_user in names if of_user == role] for role in ROLES}
+
+
 def keys_below(connection: Connection, number: int, limit: int) -> Rows:
     """Return the rows of keys whose ids are smaller, without digests, the newest first."""
+    return _keys(connection, tokens.c.id < number, limit)
+
+
+def valid_keys(connection: Connection, now: int) -> tuple[int, int]:
+    """Return how many keys of machines are valid, and how many of users."""
+    of_machine, of_user = tokens.c.user_id.is_(None), tokens.c.user_id.is_not(None)
+    machines, people = (func.sum(case((condition, 1), else_=0)) for condition in (of_machine, of_user))
+    unexpired = or_(tokens.c.expires_at.is_(None), tokens.c.expires_at > now)
+    query = select(machines.label("machines"), people.label("people")).select_from(
+        tokens.outerjoin(users, tokens.c.user_id == users.c.id)
+    )
+    valid = tokens.c.scopes != LINK, tokens.c.revoked_at.is_(None), unexpired, users.c.disabled_at.is_(None)
+    (counts,) = connection.execute(query.where(*valid))
+    return int(counts.machines or 0), int(counts.people or 0)
+
+
+def keys_of(connection: Connection, user_id: int, limit: int) -> Rows:
+    """Return the rows of the valid keys of a user as :func:`keys_below` does."""
+    return _keys(connection, (tokens.c.user_id == user_id) & tokens.c.revoked_at.is_(None), limit)
+
+
+def key_named(connection: Connection, prefix: str) -> Mapping[str, Any] | None:
+    """Return the row of a key as :func:`keys_below` does; None if there is none."""
+    return next(iter(_keys(connection, tokens.c.prefix == prefix, 1)), None)
+
+
+def _keys(connection: Connection, wanted: "ColumnElement[bool]", limit: int) -> Rows:
     columns = [column for column in tokens.c if column.name not in {"sha256", "user_id", "project_id"}]
+    disabled = users.c.disabled_at.label("user_disabled_at")
     rows = (
-        select(*columns, users.c.name.label("user"), projects.c.slug.label("project"))
+        select(*columns, users.c.name.label("user"), projects.c.slug.label("project"), disabled)
         .select_from(
             tokens.outerjoin(users, tokens.c.user_id == users.c.id).outerjoin(
                 projects, tokens.c.project_id == projects.c.id
             )
         )
-        .where(tokens.c.scopes != LINK, tokens.c.id < number)
+        .where(tokens.c.scopes != LINK, wanted)
     )
     listed = connection.execute(rows.order_by(tokens.c.id.desc()).limit(limit)).mappings()
     texts = [{str(name): value for name, value in row.items()} for row in listed]

@@ -1,7 +1,7 @@
 """Looks up projects and runs: those that somebody may see, page by page, and the newest of a branch."""
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -18,6 +18,7 @@ State = Literal["queued", "running", "completed", "blocked", "failed", "cancelle
 LISTED = (
     runs.c.id,
     projects.c.slug.label("project"),
+    projects.c.name.label("project_name"),
     *(runs.c.key, runs.c.origin, runs.c.state, runs.c.verdict, runs.c.summary, runs.c.commit_sha.label("commit")),
     *(runs.c.branch, runs.c.event, runs.c.pull_request, runs.c.created_at, runs.c.started_at, runs.c.finished_at),
 )
@@ -32,6 +33,11 @@ def projects_after(connection: Connection, principal: Principal, after: str | No
     if after is not None:
         query = query.where(projects.c.slug > after)
     return connection.execute(query).mappings().all()
+
+
+def all_projects(connection: Connection, principal: Principal) -> "Sequence[RowMapping]":
+    """Return the projects that somebody sees as :func:`projects_after` does."""
+    return connection.execute(_projects(principal)).mappings().all()
 
 
 def project_named(connection: Connection, principal: Principal, slug: str) -> RowMapping | None:
@@ -55,8 +61,9 @@ def _projects(principal: Principal) -> "Select[Any]":
     )
     columns = projects.c.slug, projects.c.name, projects.c.repository, projects.c.branch, projects.c.created_at
     of_run = runs.c.verdict, runs.c.id.label("run"), runs.c.commit_sha.label("commit"), runs.c.created_at.label("at")
+    more = projects.c.id.label("number"), runs.c.summary
     joined = projects.outerjoin(runs, runs.c.id == newest)
-    return select(*columns, *of_run).select_from(joined).where(seen(principal))
+    return select(*columns, *of_run, *more).select_from(joined).where(seen(principal))
 
 
 def runs_before(

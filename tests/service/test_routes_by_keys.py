@@ -96,6 +96,21 @@ ROWS = {
         may=READ, path="/runs/{number}/compare/{number}", is_page=True, project="docs"
     ),
     "GET /settings": Row(may=EVERYBODY_SIGNED_IN, path="/settings", is_page=True),
+    "GET /settings/audit": Row(may=ADMIN, path="/settings/audit", is_page=True),
+    "GET /settings/users": Row(may=ADMIN, path="/settings/users", is_page=True),
+    "POST /settings/users": Row(may=ADMIN, path="/settings/users", body={"data": {"name": "Bad"}}, is_page=True),
+    "POST /settings/users/change": Row(
+        may=ADMIN, path="/settings/users/change", body={"data": {"name": "viewer", "role": "viewer"}}, is_page=True
+    ),
+    "POST /settings/users/link": Row(
+        may=ADMIN, path="/settings/users/link", body={"data": {"name": "viewer"}}, is_page=True
+    ),
+    "GET /settings/keys": Row(may=ADMIN, path="/settings/keys", is_page=True),
+    "POST /settings/keys": Row(may=ADMIN, path="/settings/keys", body={"data": {"name": "CI"}}, is_page=True),
+    "GET /settings/keys/revoke": Row(may=ADMIN, path="/settings/keys/revoke?prefix=unknown0", is_page=True, lets="404"),
+    "POST /settings/keys/revoke": Row(
+        may=ADMIN, path="/settings/keys/revoke", body={"data": {"prefix": "unknown0"}}, is_page=True, lets="404"
+    ),
     "GET /static/{name:str}": Row(may=EVERYBODY, path="/static/service.css"),
     "GET /api/v1/openapi": Row(may=NOBODY, path="/api/v1/openapi"),
     "GET /api/v1/openapi/openapi.json": Row(may=NOBODY, path="/api/v1/openapi/openapi.json"),

@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.service.accounts import (
+    NewKey,
     Role,
     Scope,
     add_machine_key,
@@ -23,7 +24,7 @@ from ragcontract.service.accounts import (
     user_named,
     users_below,
 )
-from ragcontract.service.audit import audit_below
+from ragcontract.service.audit import Author, audit_below
 from ragcontract.service.database import BIGINT, Database, Milliseconds, Rows
 from ragcontract.service.logging_in import create_link
 from ragcontract.service.projects_and_runs import project_id
@@ -32,6 +33,7 @@ from ragcontract.service.web.parameters import DEFAULT_LIMIT, By, Cursor, Db, Li
 from ragcontract.service.web.problem_details import ProblemError
 
 T = TypeVar("T")
+NO_USER = "there is no such user"
 UserName = Annotated[str, PathParameter(description="The name of a user.")]
 
 
@@ -109,7 +111,7 @@ class AuditRow(Struct, frozen=True, kw_only=True):
 @get("/users", access=ADMIN, sync_to_thread=True)
 def list_users(database: Db, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> Page[User]:
     """List the users, the newest first."""
-    return _page(database, users_below, User, limit, cursor)
+    return page_below(database, users_below, User, limit, cursor)
 
 
 @post("/users", access=ADMIN, sync_to_thread=True)
@@ -128,8 +130,7 @@ def patch_user(name: UserName, data: JSONBody[UserChange], database: Db, author:
     """Change the role of a user, or whether the user may log in."""
 
     def job(connection: Connection) -> User:
-        if not update_user(connection, name, author, role=data.role, disabled=data.disabled):
-            raise ProblemError(404, "there is no such user")
+        change_user(connection, name, data, author)
         return _user(connection, name)
 
     return database.write(job)
@@ -138,34 +139,21 @@ def patch_user(name: UserName, data: JSONBody[UserChange], database: Db, author:
 @post("/users/{name:str}/link", access=ADMIN, sync_to_thread=True)
 def post_link(name: UserName, database: Db, author: By) -> Link:
     """Make a link that logs a user in; the one before is no longer valid."""
-
-    def job(connection: Connection) -> str:
-        if user_named(connection, name) is None:
-            raise ProblemError(404, "there is no such user")
-        return create_link(connection, name, author)
-
-    link = database.write(job)
+    link = database.write(lambda connection: make_link(connection, name, author))
     return Link(path=path_of(link), expires_at=author.at + bounds.LINK_SECONDS * 1000)
 
 
 @get("/tokens", access=ADMIN, sync_to_thread=True)
 def list_keys(database: Db, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> Page[Key]:
     """List the keys of users and machines, the newest first."""
-    return _page(database, keys_below, Key, limit, cursor)
+    return page_below(database, keys_below, Key, limit, cursor)
 
 
 @post("/tokens", access=ADMIN, sync_to_thread=True)
 def post_key(data: JSONBody[NewMachineKey], database: Db, author: By) -> CreatedKey:
     """Make a key of a machine."""
-
-    def job(connection: Connection) -> CreatedKey:
-        number = None if data.project is None else project_id(connection, data.project)
-        if data.project is not None and number is None:
-            raise InputError(["project: there is none with this slug"])
-        key = add_machine_key(connection, data.name, data.scopes, author, project_id=number, days=data.expires_in_days)
-        return CreatedKey(key=key.text, prefix=key.prefix)
-
-    return database.write(job)
+    key = database.write(lambda connection: make_key(connection, data, author))
+    return CreatedKey(key=key.text, prefix=key.prefix)
 
 
 @delete("/tokens/{prefix:str}", access=ADMIN, sync_to_thread=True)
@@ -180,7 +168,28 @@ def delete_key(
 @get("/audit", access=ADMIN, sync_to_thread=True)
 def list_audit(database: Db, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> Page[AuditRow]:
     """List what was done, the newest first. Rows are kept for 400 days."""
-    return _page(database, audit_below, AuditRow, limit, cursor)
+    return page_below(database, audit_below, AuditRow, limit, cursor)
+
+
+def change_user(connection: Connection, name: str, change: UserChange, author: Author) -> None:
+    """Change a user; answers 404 if there is none of this name."""
+    if not update_user(connection, name, author, role=change.role, disabled=change.disabled):
+        raise ProblemError(404, NO_USER)
+
+
+def make_link(connection: Connection, name: str, author: Author) -> str:
+    """Return the secret of a new link of a user; answers 404 if there is none of this name."""
+    if user_named(connection, name) is None:
+        raise ProblemError(404, NO_USER)
+    return create_link(connection, name, author)
+
+
+def make_key(connection: Connection, new: NewMachineKey, author: Author) -> NewKey:
+    """Make a key of a machine, for a project that there is."""
+    number = None if new.project is None else project_id(connection, new.project)
+    if new.project is not None and number is None:
+        raise InputError(["project: there is none with this slug"])
+    return add_machine_key(connection, new.name, new.scopes, author, project_id=number, days=new.expires_in_days)
 
 
 def path_of(link: str) -> str:
@@ -192,13 +201,14 @@ def _user(connection: Connection, name: str) -> User:
     return msgspec.convert(user_named(connection, name), User, from_attributes=True)
 
 
-def _page(
+def page_below(
     database: Database,
     rows_below: Callable[[Connection, int, int], Rows],
     kind: type[T],
     limit: int,
     cursor: str | None,
 ) -> Page[T]:
+    """Return a page of a list whose newest rows come first."""
     with database.read() as connection:
         rows = rows_below(connection, position_of(cursor, Whole) or BIGINT, limit + 1)
     return page_of(rows, limit, kind, lambda row: row["id"])

@@ -42,7 +42,16 @@ from ragcontract.service.web.authentication import (
     principal_of,
 )
 from ragcontract.service.web.middleware import Front
-from ragcontract.service.web.pages import overview, project, query_pages, run_list, run_page, settings_page
+from ragcontract.service.web.pages import (
+    key_pages,
+    overview,
+    project,
+    query_pages,
+    run_list,
+    run_page,
+    settings_page,
+    user_pages,
+)
 from ragcontract.service.web.pages.page_frame import environment, static_files
 from ragcontract.service.web.pages.problem_page import answer
 from ragcontract.service.web.parameters import Db
@@ -155,6 +164,8 @@ PAGES: Sequence[ControllerRouterHandler] = (
     *run_list.ROUTES,
     *run_page.ROUTES,
     *settings_page.ROUTES,
+    *user_pages.ROUTES,
+    *key_pages.ROUTES,
 )
 
 

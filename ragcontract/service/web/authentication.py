@@ -146,7 +146,7 @@ def guard(connection: ASGIConnection[Any, Any, Any, Any], route_handler: BaseRou
             raise LoginNeededError(connection.scope)
         raise ProblemError(401, "send a key, as the header Authorization: Bearer rc_…")
     if access != SIGNED_IN and not (isinstance(access, Access) and access.admits(principal)):
-        raise ProblemError(403, "the key may not do this")
+        raise ProblemError(403, "your role or key may not do this")
     check_origin(connection.scope, principal)
     check_content_type(connection.scope, route_handler)
 

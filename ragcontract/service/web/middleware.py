@@ -24,7 +24,7 @@ from ragcontract.core import bounds
 from ragcontract.service.accounts import Principal, note_key_use
 from ragcontract.service.database import BusyError, Database, now_ms
 from ragcontract.service.logging_in import note_session_use
-from ragcontract.service.web.authentication import Credential, credential_of, host_of, principal_with
+from ragcontract.service.web.authentication import Credential, credential_of, header, host_of, principal_with
 from ragcontract.service.web.pages.problem_page import answer
 from ragcontract.service.web.problem_details import ProblemError
 from ragcontract.service.web.request_limits import (
@@ -123,7 +123,8 @@ class Front:
             await self._app(scope, body.receive, send)
         finally:
             body.release()
-        if credential and principal and bucket:
+        # An open page asks again and again by itself, which does not keep its session alive.
+        if credential and principal and bucket and header(scope, b"hx-request") is None:
             await self._note_use(credential, principal, bucket)
 
     def _check_headers(self, scope: HTTPScope) -> None:

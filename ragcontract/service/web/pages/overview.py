@@ -1,21 +1,23 @@
 """The first page, which says whether anything is broken now."""
 
-from litestar import get
+from typing import Any
+
+from litestar import Request, get
 from litestar.response import Template
 
-from ragcontract.core import bounds
-from ragcontract.service.projects_and_runs import projects_after
+from ragcontract.service.database import now_ms
+from ragcontract.service.project_states import states_of
 from ragcontract.service.web.authentication import READ
 from ragcontract.service.web.pages.page_frame import shown_page
 from ragcontract.service.web.parameters import Asker, Db
 
 
 @get("/", access=READ, page=True, include_in_schema=False, sync_to_thread=True)
-def overview_page(principal: Asker, database: Db) -> Template:
-    """Show the state of each project."""
+def overview_page(request: Request[Any, Any, Any], principal: Asker, database: Db) -> Template:
+    """Show the state of each project, the broken ones first, and the newest runs."""
     with database.read() as connection:
-        rows = projects_after(connection, principal, None, bounds.PAGE_ITEMS)
-    return shown_page("overview.html", principal, projects=rows)
+        states = states_of(connection, principal, now_ms())
+    return shown_page("overview.html", principal, states=states, service=str(request.base_url).rstrip("/"))
 
 
 ROUTES = (overview_page,)

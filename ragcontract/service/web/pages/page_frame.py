@@ -1,7 +1,7 @@
 """What all pages share: their templates, what templates may use, the files that they load, and who is shown what.
 
 A page is whole without JavaScript. With it, htmx loads a page that is open again and again, and replaces the parts that
-have ``data-live``.
+have ``data-live``. ``static/htmx.min.js`` is htmx.org 2.0.11 of npm, with the 0BSD licence.
 """
 
 import hashlib
@@ -83,8 +83,12 @@ def address(*parts: object, **query: object) -> str:
 
 
 def shown_page(template: str, principal: Principal | None, **view: Any) -> Template:
-    """Return a page; ``view`` is what its template shows, with the ``project`` that it is of, if it is of one."""
-    return Template(template, context={"asker": principal, "project": None, **view})
+    """Return a page; ``view`` is what its template shows, with the ``project`` that it is of, if it is of one.
+
+    The navigation marks the link to the page that is ``here``.
+    """
+    here = template.removesuffix(".html")
+    return Template(template, context={"asker": principal, "project": None, "here": here, **view})
 
 
 def require_project_row(connection: Connection, principal: Principal, slug: str) -> RowMapping:

@@ -1,5 +1,6 @@
 """Answers to requests that fail: a page for a browser, and a problem of RFC 9457 for a program."""
 
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -15,6 +16,16 @@ from ragcontract.service.web.problem_details import problem_of
 
 API = "/api/v1"
 HTML = "text/html"
+ADVICE: Mapping[int, str] = {  # what a person can do
+    401: "Log in first.",
+    403: "If you need this for your work, ask an administrator for another role.",
+    404: "The address may be mistyped, or what was there was deleted, or you may not see it.",
+    405: "Open the page from a link of the service.",
+    413: "Send less at once.",
+    429: "The service answers again in a few seconds. Wait, then load the page again.",
+    500: "Load the page again. If that does not help, ask an administrator to look for this time in the log.",
+    503: "Load the page again in a few seconds. If that does not help, ask an administrator to look at the log.",
+}
 
 
 def wants_page(scope: Scope) -> bool:
@@ -31,6 +42,8 @@ def answer(request: "Request[Any, Any, Any]", error: Exception) -> "Response[byt
     content = page.render(
         asker=request.scope.get("user"),
         project=None,
+        here="",
+        advice=ADVICE.get(failed.status, ""),
         title=HTTPStatus(failed.status).phrase,
         detail=shorten(encodable(failed.detail), bounds.MESSAGE),
         problems=[shorten(encodable(text), bounds.MESSAGE) for text in failed.problems[: bounds.PROBLEMS]],
