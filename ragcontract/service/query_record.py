@@ -31,7 +31,7 @@ LASTING = 20  # runs that agree; after so many, what was before no longer makes 
 Outcome = Literal["held", "broken", "absent"]
 
 
-class QueryRun(Struct, frozen=True, kw_only=True):
+class QueryRun(Struct, frozen=True, kw_only=True, dict=True):
     """A query in a run."""
 
     id: int
@@ -42,7 +42,7 @@ class QueryRun(Struct, frozen=True, kw_only=True):
     rules: Sequence[str] = ()  # those that are broken, if they are known
     ranks: Ranks | None = None  # of its relevant documents; None if they are not known
 
-    @property
+    @cached_property
     def rank(self) -> int | None:
         """The best rank of a relevant document."""
         return min((rank for rank in self.ranks or () if rank is not None), default=None)

@@ -1,13 +1,17 @@
 """The page of a project, which says when quality moved, and which commit moved it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Annotated, Literal
 
 from litestar import get
 from litestar.params import QueryParameter
 from litestar.response import Template
+from markupsafe import Markup
 from msgspec import Struct
 
+from ragcontract.core import bounds
 from ragcontract.core.metric import Scale
 from ragcontract.history.entry import short_commit
 from ragcontract.report.html.charts import Chart, Point, lines_of
@@ -17,13 +21,14 @@ from ragcontract.service.projects_and_runs import project_branch, runs_before
 from ragcontract.service.trends import (
     MetricChange,
     MetricTrend,
+    StoredTrend,
     Trend,
     TrendRun,
     recorded_means,
     stored_trend,
 )
 from ragcontract.service.web.authentication import READ
-from ragcontract.service.web.pages.page_frame import require_project_row, shown_page, when
+from ragcontract.service.web.pages.page_frame import environment, require_project_row, shown_page, when
 from ragcontract.service.web.parameters import Asker, Background, Db, Slug, require_project
 from ragcontract.statistics.change_points import LEAST_RUNS
 
@@ -69,7 +74,7 @@ class Quality(Struct, frozen=True, kw_only=True):
 
     trend: Trend
     changes: Sequence[RunChange]  # the newest first
-    charts: Sequence[Chart]  # of the chosen days
+    charts: Markup  # of the chosen days; empty if no run has a mean
     has_older: bool  # there are runs before these days
 
     @property
@@ -114,7 +119,7 @@ def project_page(
         principal,
         project=row,
         branch=branch,
-        quality=quality_of(stored.trend, days) if stored else None,
+        quality=quality_of(stored, _first(stored, days)) if stored else None,
         recorded=recorded,
         is_current=is_current,
         runs=newest,
@@ -126,23 +131,35 @@ def project_page(
     )
 
 
-def quality_of(trend: Trend, days: Days) -> Quality:
-    """Return what the page says of a trend."""
+@lru_cache(maxsize=bounds.REPORT_PAGES)
+def _decoded(stored: StoredTrend) -> Trend:
+    return stored.trend
+
+
+def _first(stored: StoredTrend, days: Days) -> int:
+    """Return the place of the first run of the last days."""
     since = 0 if days == "all" else now_ms() - int(days) * DAY
-    charts = [chart_of(trend.runs, of_metric, since) for of_metric in trend.metrics.values()]
+    return bisect_left(_decoded(stored).runs, since, key=lambda run: run.at)
+
+
+@lru_cache(maxsize=bounds.REPORT_PAGES)  # eight charts of 500 points take 200 ms
+def quality_of(stored: StoredTrend, first: int) -> Quality:
+    """Return what the page says of a trend, with charts of the runs from the place ``first`` on."""
+    trend = _decoded(stored)
+    charts = [chart_of(trend.runs[first:], of_metric, of_metric.values[first:]) for of_metric in trend.metrics.values()]
+    drawn = [chart for chart in charts if chart.values]
+    rendered: Callable[[Sequence[Chart]], Markup] = environment().get_template("trend.html").module.charts_in  # type: ignore[attr-defined]
     return Quality(
         trend=trend,
         changes=list(_changes(trend)),
-        charts=[chart for chart in charts if chart.values],
-        has_older=bool(trend.runs) and trend.runs[0].at < since,
+        charts=rendered(drawn) if drawn else Markup(),
+        has_older=first > 0,
     )
 
 
-def chart_of(runs: Sequence[TrendRun], of_metric: MetricTrend, since: int) -> Chart:
-    """Return the chart of a metric since a time, of the runs that have a value."""
-    known = [
-        (run, value) for run, value in zip(runs, of_metric.values, strict=True) if value is not None and run.at >= since
-    ]
+def chart_of(runs: Sequence[TrendRun], of_metric: MetricTrend, values: Sequence[float | None]) -> Chart:
+    """Return the chart of a metric in consecutive runs, of those that have a value."""
+    known = [(run, value) for run, value in zip(runs, values, strict=True) if value is not None]
     scale = of_metric.scale or Scale()
     changed = {change.run for change in of_metric.changes}
     return Chart(

@@ -1,6 +1,7 @@
 """The pages of golden queries: the list of them, and of each, whether it is flaky or newly broken."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Annotated
 
 import msgspec
@@ -134,19 +135,19 @@ def _described(rule: Rule) -> tuple[str, str]:
     return names_of(type(rule))[0], text
 
 
-class Strip(Struct, frozen=True, kw_only=True):
+class Strip(Struct, frozen=True, kw_only=True, dict=True):
     """A picture of a query in consecutive runs: whether it held, and the best rank of a relevant document."""
 
     runs: Sequence[QueryRun]
     top: int = TOP
     floor: int = FLOOR
 
-    @property
+    @cached_property
     def depth(self) -> int:
         """The last rank on the axis."""
         return max([LEAST_DEPTH, *(run.rank for run in self.runs if run.rank is not None)])
 
-    @property
+    @cached_property
     def has_ranks(self) -> bool:
         return any(run.ranks for run in self.runs)
 
