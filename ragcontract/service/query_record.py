@@ -4,8 +4,9 @@ A query *held* in a run that has it and in which it is not broken. It is *flaky*
 three times in the newest 200 runs that have it, the last time among the newest 20: a query that broke for good is
 broken, and a query that has held for long is mended.
 
-Which runs have the query, and its ranks, is known of the runs that were scored again. Of others it is only known that
-it is broken there; else it counts as held from the first run on that has it.
+Which runs have the query, and its ranks, is known of the runs that were scored again. In others it counts as held
+wherever it is not broken, from the first run on that has it. Of a query that was removed from the golden set, it is
+only known where it is broken.
 """
 
 import zlib
@@ -94,8 +95,7 @@ class QueryRecord(Struct, frozen=True, kw_only=True, dict=True):
 def record_of(connection: Connection, project_id: int, query_id: str, *, is_golden: bool | None) -> QueryRecord:
     """Return a query in the newest runs of its project's branch.
 
-    ``is_golden`` is whether it is in the golden set, and None if that is not known. Of a query that was removed it is
-    not known which runs had it, but for those in which it is broken.
+    ``is_golden`` is whether it is in the golden set, and None if there is none.
     """
     branch = project_branch(connection, project_id)
     of_branch = runs.c.project_id == project_id, runs.c.branch.is_not_distinct_from(branch), runs.c.verdict.is_not(None)
@@ -104,7 +104,7 @@ def record_of(connection: Connection, project_id: int, query_id: str, *, is_gold
     rows = connection.execute(newest).all()[::-1]
     rules = _broken_rules(connection, project_id, query_id, [row.id for row in rows])
     ranks = _ranks_of(connection, project_id, query_id)
-    is_there = is_golden is True and not ranks
+    is_there = is_golden is not False and not ranks
     known = []
     for row in rows:
         outcome: Outcome = "held"

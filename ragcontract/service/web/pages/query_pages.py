@@ -1,7 +1,6 @@
 """The pages of golden queries: the list of them, and of each, whether it is flaky or newly broken."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Annotated
 
 import msgspec
@@ -19,7 +18,7 @@ from ragcontract.service.known_contract import contract_of, golden_of, sender_of
 from ragcontract.service.projects_and_runs import broken_rules, project_branch
 from ragcontract.service.query_record import FLAKY, LASTING, QueryRun, is_tolerated_in, record_of, was_ever_broken
 from ragcontract.service.web.authentication import READ
-from ragcontract.service.web.pages.page_frame import require_project_row, shown_page
+from ragcontract.service.web.pages.page_frame import require_project_row, shown_page, when
 from ragcontract.service.web.parameters import Asker, Background, Db, Slug, require_project
 from ragcontract.service.web.problem_details import ProblemError
 
@@ -27,6 +26,7 @@ NO_QUERY = "neither the golden set nor a broken query of a recorded run has this
 SLOTS = 40  # runs for which the strip has room at least, so that few runs are no wide bars
 OPEN_ROWS = 20  # of the table of runs; the others are folded
 LEAST_DEPTH = 5  # ranks on the axis, at least
+BAR = 0.86  # of the room of a run
 TOP, FLOOR = 34, 94  # pixels from the top, of rank 1 and of documents that were not retrieved
 
 
@@ -112,7 +112,7 @@ def query_page(
         rules=list(rules_of(contract.today[0], golden)) if contract.today and golden else [],
         record=record,
         is_tolerated=is_tolerated,
-        strip=Strip(runs=record.runs),
+        strip=strip_of(record.runs),
         definition={"switches": FLAKY, "lasting": LASTING, "open": OPEN_ROWS},
         may_be_cut=len(golden_of(contract)) > bounds.ENTRY_FAILED,
     )
@@ -135,32 +135,38 @@ def _described(rule: Rule) -> tuple[str, str]:
     return names_of(type(rule))[0], text
 
 
-class Strip(Struct, frozen=True, kw_only=True, dict=True):
+class Cell(Struct, frozen=True, kw_only=True):
+    """A run in the picture, with its places as SVG has them."""
+
+    run: QueryRun
+    when: str
+    left: str
+    middle: str
+    down: str  # of its best rank
+
+
+class Strip(Struct, frozen=True, kw_only=True):
     """A picture of a query in consecutive runs: whether it held, and the best rank of a relevant document."""
 
-    runs: Sequence[QueryRun]
+    cells: Sequence[Cell]
+    width: str  # of a bar
+    right: str  # the end of the last one
+    has_ranks: bool
     top: int = TOP
     floor: int = FLOOR
 
-    @cached_property
-    def depth(self) -> int:
-        """The last rank on the axis."""
-        return max([LEAST_DEPTH, *(run.rank for run in self.runs if run.rank is not None)])
 
-    @cached_property
-    def has_ranks(self) -> bool:
-        return any(run.ranks for run in self.runs)
-
-    @property
-    def share(self) -> float:
-        """The width of a run in percent."""
-        return 100 / max(SLOTS, len(self.runs))
-
-    def down(self, run: QueryRun) -> float:
-        """Return where the rank of a run is, in pixels from the top."""
-        if run.rank is None:
-            return FLOOR
-        return TOP + (run.rank - 1) / self.depth * (FLOOR - TOP)
+def strip_of(runs: Sequence[QueryRun]) -> Strip:
+    """Return the picture of a query."""
+    share = 100 / max(SLOTS, len(runs))
+    depth = max([LEAST_DEPTH, *(run.rank for run in runs if run.rank is not None)])
+    cells = []
+    for number, run in enumerate(runs):
+        down = FLOOR if run.rank is None else TOP + (run.rank - 1) / depth * (FLOOR - TOP)
+        left, middle = (f"{share * (number + part):.3f}%" for part in (0, BAR / 2))
+        cells.append(Cell(run=run, when=when(run.at), left=left, middle=middle, down=f"{down:.1f}"))
+    has_ranks = any(run.ranks for run in runs)
+    return Strip(cells=cells, width=f"{share * BAR:.3f}%", right=f"{share * len(runs):.3f}%", has_ranks=has_ranks)
 
 
 ROUTES = (queries_page, query_page)
