@@ -24,7 +24,7 @@ from ragcontract.core.errors import InputError
 from ragcontract.core.ids import as_id
 from ragcontract.core.metric import Metric, Scale
 from ragcontract.core.numbers import count, percent
-from ragcontract.core.run import RunRow, SourceFile
+from ragcontract.core.run import Ranks, RunRow, SourceFile
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.decision.contract_changes import past_contract
 from ragcontract.evaluation.past import PastRun, PastSeries, Series
@@ -51,7 +51,7 @@ class QueryValues(Struct, frozen=True, kw_only=True):
     has: bytes  # 1 for each query with the same question as today
     values: Mapping[str, "array[float]"]  # by metric; NaN for a query without a value
     first: "array[int]"  # a digest of the first k results of each query, within this process
-    ranks: "array[int]"  # the same of the ranks of its relevant documents
+    ranks: Sequence[Ranks]  # of its relevant documents, in their order
 
 
 class RecordedRun(PastRun, frozen=True, kw_only=True):
@@ -126,6 +126,7 @@ class Rescoring:
         }
         self._weights = [query.weight for query in plan.golden.values()]
         self._known: dict[tuple[object, ...], QueryValues | None] = {}
+        self._ranks: dict[Ranks, Ranks] = {}  # each once, as there are few different ones
 
     def run_of(self, entry: Entry) -> RecordedRun:
         """Return what is kept of an entry, with its values under today's contract."""
@@ -172,8 +173,11 @@ class Rescoring:
             has=bytes(query_id in scores and query_id not in without_results for query_id in ids),
             values={key: column for key, column in columns.items() if not all(map(isnan, column))},
             first=array("q", [hash(first_ids.get(query_id)) for query_id in ids]),
-            ranks=array("q", [hash(score.ranks) if (score := scores.get(query_id)) else 0 for query_id in ids]),
+            ranks=tuple([self._shared(score.ranks) if (score := scores.get(query_id)) else () for query_id in ids]),
         )
+
+    def _shared(self, ranks: Ranks) -> Ranks:
+        return self._ranks.setdefault(ranks, ranks)
 
     def series(self, runs: Sequence[RecordedRun], today: Side | None = None) -> dict[str, Series]:
         """Return the series of each metric; ``runs`` are the oldest first, and ``today`` is the run that is checked."""

@@ -113,14 +113,14 @@ def section_of(of: ContractRuns) -> Section:
     return Section(
         of=of,
         changes=changes,
-        standing=[change for change in changes if any(_stands(step, now[step.metric.key]) for step in change.steps)],
+        standing=[change for change in changes if any(stands(step, now[step.metric.key]) for step in change.steps)],
         results={after.id: _results_changed(before, after) for before, after in pairwise(of.runs)},
         charts=[chart for chart in charts if chart.values],
         failed=list(_failed(of.runs)),
     )
 
 
-def _stands(step: Step, now: float) -> bool:
+def stands(step: Step, now: float) -> bool:
     """Return whether most of a loss is left, if ``now`` is the mean since the last change point."""
     was = step.point.before
     return step.worse and (was - now) / (was - step.point.after) > MADE_UP

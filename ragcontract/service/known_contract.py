@@ -7,6 +7,7 @@ judgments. So nothing in it can name a file to open, or code to run.
 
 import hashlib
 import os
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,12 +15,13 @@ from tempfile import TemporaryDirectory
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Row, select
 
 from ragcontract import pipeline
 from ragcontract.contract.resolve import Contract
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
+from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.numbers import count, mebibytes
 from ragcontract.core.phrase import Location
 from ragcontract.decision.evaluated import plan_of
@@ -32,7 +34,7 @@ from ragcontract.history.service_files import ContractOfDay
 from ragcontract.service.blobs import blob
 from ragcontract.service.mounted import NOT_REGULAR
 from ragcontract.service.projects_and_runs import newest_run
-from ragcontract.service.tables import projects
+from ragcontract.service.tables import projects, runs
 
 GOLDEN, CONFIG = "golden.jsonl", "ragcontract.yml"
 NONE_KNOWN = "no contract is known: no run of the branch was sent with its golden queries, and none is mounted"
@@ -58,6 +60,11 @@ def contract_of(connection: Connection, project_id: int, folder: Path | None) ->
         return KnownContract(problem=f"the contract cannot be read: {error.problems[0]}")
 
 
+def golden_of(contract: KnownContract) -> Mapping[str, GoldenQuery]:
+    """Return the golden queries of a contract by their ids; none if it is not known or cannot be read."""
+    return contract.today[0].golden.queries if contract.today else {}
+
+
 def contract_digest(connection: Connection, project_id: int, folder: Path | None) -> str | None:
     """Return the digest that :func:`contract_of` returns, without reading the contract."""
     try:
@@ -66,6 +73,15 @@ def contract_digest(connection: Connection, project_id: int, folder: Path | None
         return None
     run = newest_run(connection, project_id, sent_golden=True) if data is None else None
     return _digest(data) if data is not None else run.golden if run else None
+
+
+def sender_of(connection: Connection, project_id: int, contract: KnownContract) -> "Row[int, int, str | None] | None":
+    """Return the id, time and commit of the newest run that sent a contract; None if it is that of a mounted folder."""
+    run = newest_run(connection, project_id, sent_golden=True)
+    if run is None or run.golden != contract.digest:
+        return None
+    columns = runs.c.id, runs.c.created_at, runs.c.commit_sha
+    return connection.execute(select(*columns).where(runs.c.id == run.id)).one()
 
 
 def _mounted(connection: Connection, project_id: int, folder: Path | None) -> bytes | None:

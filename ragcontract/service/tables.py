@@ -155,6 +155,7 @@ trends = Table(
     Column("golden", DIGEST, nullable=True),
     _number("computed_at"),
     _text("body"),  # JSON: series computed again, levels, change points
+    Column("ranks", LargeBinary, nullable=True),  # JSON, zlib: see ragcontract.service.query_record
 )
 interactions = Table(
     "interactions",

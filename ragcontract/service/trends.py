@@ -18,17 +18,19 @@ from sqlalchemy import Connection, Row, exists, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from ragcontract.core import bounds
+from ragcontract.core.gate import Kind
 from ragcontract.core.metric import Direction, Scale
 from ragcontract.history.contract_entries import ContractEntries
 from ragcontract.history.entry import Entry
 from ragcontract.history.page_runs import ContractRuns, runs_on_page
-from ragcontract.history.trend_page import Section, section_of
+from ragcontract.history.trend_page import Section, section_of, stands
 from ragcontract.service.accounts import Principal
 from ragcontract.service.blobs import blob
 from ragcontract.service.database import BusyError, Database, Milliseconds, index_key, now_ms
 from ragcontract.service.database_store import DatabaseStore
 from ragcontract.service.known_contract import KnownContract, contract_digest, contract_of
 from ragcontract.service.projects_and_runs import OUTDATED, newest_run, project_branch
+from ragcontract.service.query_record import encoded_ranks
 from ragcontract.service.tables import points, projects, runs, trends
 from ragcontract.statistics.change_points import LEAST_RUNS
 from ragcontract.statistics.levels import sigma
@@ -44,6 +46,7 @@ class TrendRun(Struct, frozen=True, array_like=True, gc=False):
     key: str
     at: int  # milliseconds since 1970
     commit: str | None
+    state: str = ""  # the verdict, and why a pass does not count
 
 
 class MovedQuery(Struct, frozen=True, kw_only=True):
@@ -66,6 +69,8 @@ class MetricChange(Struct, frozen=True, kw_only=True):
     worse: bool
     p_value: Annotated[float | None, Meta(description="Null if the runs do not vary without a change.")]
     queries: Annotated[list[MovedQuery], Meta(description="Those that changed most, at most 20.")]
+    moved: Annotated[int, Meta(description="How many queries are ranked differently since.")] = 0
+    stands: Annotated[bool, Meta(description="It is a loss, most of which was not made up for.")] = False
 
 
 class MetricTrend(Struct, frozen=True, kw_only=True):
@@ -76,6 +81,7 @@ class MetricTrend(Struct, frozen=True, kw_only=True):
     scale: Scale | None = None
     level: float | None = None
     sigma: float | None = None
+    limits: list[tuple[Kind, float, bool]] = []  # those of today: kind, value, and whether it is relative
     values: list[float | None] = []  # of the runs of the trend
     changes: list[MetricChange] = []
 
@@ -156,6 +162,7 @@ def compute(database: Database, project_id: int, folder: Path | None) -> bool:
         "golden": contract.digest,
         "computed_at": now_ms(),
         "body": msgspec.json.encode(trend).decode(),
+        "ranks": encoded_ranks(section.of, {run.key: run.id for run in trend.runs}),
     }
     return database.write(lambda connection: _store(connection, project_id, basis, row))
 
@@ -190,7 +197,9 @@ def _store(connection: Connection, project_id: int, basis: _Basis, row: Mapping[
 def _trend(section: Section, contract: KnownContract, rows: Mapping[str, tuple[int, int]]) -> Trend:
     of = section.of
     shown = {
-        run.id: TrendRun(rows[run.id][0], run.id, rows[run.id][1], run.commit) for run in of.runs if run.id in rows
+        run.id: TrendRun(rows[run.id][0], run.id, rows[run.id][1], run.commit, run.state)
+        for run in of.runs
+        if run.id in rows
     }
     why = contract.problem if contract.today is None else "" if of.questions else NO_FIT
     return Trend(
@@ -214,15 +223,17 @@ def _metric(section: Section, key: str, shown: Mapping[str, TrendRun]) -> Metric
         scale=series.metric.scale,
         level=of.level(key),
         sigma=sigma([value for _, value in series.known], places),
+        limits=[limit[1:] for limit in of.limits if limit[0] == key],
         values=[values.get(run_id) for run_id in shown],
         changes=changes,
     )
 
 
 def _changes(section: Section, key: str, shown: Mapping[str, TrendRun]) -> Iterator[MetricChange]:
-    for change in reversed(section.changes):  # the oldest first
-        step = next((step for step in change.steps if step.metric.key == key), None)
-        if step is not None and change.run.id in shown:
+    oldest_first = reversed(section.changes)
+    steps = [(change, step) for change in oldest_first for step in change.steps if step.metric.key == key]
+    for change, step in steps:
+        if change.run.id in shown:
             run = shown[change.run.id]
             yield MetricChange(
                 run=run.id,
@@ -237,6 +248,8 @@ def _changes(section: Section, key: str, shown: Mapping[str, TrendRun]) -> Itera
                     MovedQuery(id=query, before=before, after=after)
                     for query, before, after in change.queries[: bounds.PAGE_QUERIES]
                 ],
+                moved=len(change.queries),
+                stands=stands(step, steps[-1][1].point.after),
             )
 
 
@@ -326,6 +339,25 @@ def recorded_points(
     )
     query = select(*columns).join(runs, runs.c.id == points.c.run_id).where(*wanted)
     return connection.execute(query.order_by(points.c.at, points.c.run_id)).all()
+
+
+class RecordedMeans(Struct, frozen=True, kw_only=True):
+    """The means of some runs over all queries, as they were recorded."""
+
+    metrics: Sequence[str]  # those with limits first
+    of: Mapping[int, Mapping[str, float | None]]  # by run and metric
+
+
+def recorded_means(connection: Connection, numbers: Sequence[int]) -> RecordedMeans:
+    """Return the means of runs as they were recorded, of the first metrics."""
+    columns = points.c.run_id, points.c.metric, points.c.value, points.c.status
+    rows = connection.execute(select(*columns).where(points.c.run_id.in_(numbers), points.c.tag == ALL)).all()
+    limited = {row.metric for row in rows if row.status != "none"}
+    metrics = sorted({row.metric for row in rows}, key=lambda metric: (metric not in limited, metric))
+    means: dict[int, dict[str, float | None]] = {number: {} for number in numbers}
+    for row in rows:
+        means[row.run_id][row.metric] = row.value
+    return RecordedMeans(metrics=metrics[: bounds.PAGE_CHARTS], of=means)
 
 
 def is_recorded(connection: Connection, project_id: int, metric: str, tag: str = ALL) -> bool:

@@ -110,6 +110,7 @@ CREATE TABLE trends (
     golden CHAR(64),
     computed_at BIGINT NOT NULL,
     body TEXT NOT NULL,
+    ranks {bytes},
     FOREIGN KEY(project_id) REFERENCES projects (id) ON DELETE CASCADE,
     FOREIGN KEY(run_id) REFERENCES runs (id) ON DELETE CASCADE
 );

@@ -1,0 +1,189 @@
+"""A query in the newest runs of its project's branch: in which it held, its ranks there, and whether it is flaky.
+
+A query *held* in a run that has it and in which it is not broken. It is *flaky* if it switched between the two at least
+three times in the newest 200 runs that have it, the last time among the newest 20: a query that broke for good is
+broken, and a query that has held for long is mended.
+
+Which runs have the query, and its ranks, is known of the runs that were scored again. In others it counts as held
+wherever it is not broken, from the first run on that has it. Of a query that was removed from the golden set, it is
+only known where it is broken.
+"""
+
+import zlib
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import groupby
+from typing import Literal
+
+import msgspec
+from msgspec import Raw, Struct
+from sqlalchemy import Connection, exists, select
+
+from ragcontract.core import bounds
+from ragcontract.core.run import Ranks
+from ragcontract.history.page_runs import ContractRuns
+from ragcontract.service.database import index_key
+from ragcontract.service.projects_and_runs import NEWEST, project_branch
+from ragcontract.service.tables import broken, runs, trends
+
+FLAKY = 3  # switches, from which on a query is flaky
+LASTING = 20  # runs that agree; after so many, what was before no longer makes a query flaky
+
+Outcome = Literal["held", "broken", "absent"]
+
+
+class QueryRun(Struct, frozen=True, kw_only=True, dict=True):
+    """A query in a run."""
+
+    id: int
+    at: int
+    commit: str | None
+    verdict: str  # of the run
+    outcome: Outcome
+    rules: Sequence[str] = ()  # those that are broken, if they are known
+    ranks: Ranks | None = None  # of its relevant documents; None if they are not known
+
+    @cached_property
+    def rank(self) -> int | None:
+        """The best rank of a relevant document."""
+        return min((rank for rank in self.ranks or () if rank is not None), default=None)
+
+
+class QueryRecord(Struct, frozen=True, kw_only=True, dict=True):
+    """A query in consecutive runs, the oldest first."""
+
+    runs: Sequence[QueryRun]
+
+    @cached_property
+    def asked(self) -> list[QueryRun]:
+        """The runs that have it."""
+        return [run for run in self.runs if run.outcome != "absent"]
+
+    @cached_property
+    def stretches(self) -> list[list[QueryRun]]:
+        """The runs that have it, divided wherever it switched between held and broken."""
+        return [list(stretch) for _, stretch in groupby(self.asked, lambda run: run.outcome)]
+
+    @property
+    def is_flaky(self) -> bool:
+        return len(self.stretches) > FLAKY and len(self.stretches[-1]) < LASTING
+
+    @property
+    def state(self) -> Literal["flaky", "broken", "held", "absent"]:
+        if not self.asked:
+            return "absent"
+        if self.is_flaky:
+            return "flaky"
+        return "broken" if self.is_broken else "held"
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether it is broken in the newest run that has it."""
+        return bool(self.asked) and self.asked[-1].outcome == "broken"
+
+    @property
+    def breaks(self) -> int:
+        """How often it broke."""
+        return sum(stretch[0].outcome == "broken" for stretch in self.stretches)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there may be older runs."""
+        return len(self.runs) == bounds.PAGE_ROWS
+
+
+def record_of(connection: Connection, project_id: int, query_id: str, *, is_golden: bool | None) -> QueryRecord:
+    """Return a query in the newest runs of its project's branch.
+
+    ``is_golden`` is whether it is in the golden set, and None if there is none.
+    """
+    branch = project_branch(connection, project_id)
+    of_branch = runs.c.project_id == project_id, runs.c.branch.is_not_distinct_from(branch), runs.c.verdict.is_not(None)
+    columns = runs.c.id, runs.c.created_at, runs.c.commit_sha, runs.c.verdict
+    newest = select(*columns).where(*of_branch).order_by(*NEWEST).limit(bounds.PAGE_ROWS)
+    rows = connection.execute(newest).all()[::-1]
+    rules = _broken_rules(connection, project_id, query_id, [row.id for row in rows])
+    ranks = _ranks_of(connection, project_id, query_id)
+    is_there = is_golden is not False and not ranks
+    known = []
+    for row in rows:
+        outcome: Outcome = "held"
+        if row.id in rules:
+            outcome = "broken"
+        elif ranks.get(row.id, ()) is None or (row.id not in ranks and not is_there):
+            outcome = "absent"
+        is_there = is_golden is not False and (is_there or outcome != "absent")
+        known.append(
+            QueryRun(
+                id=row.id,
+                at=row.created_at,
+                commit=row.commit_sha,
+                verdict=row.verdict,
+                outcome=outcome,
+                rules=rules.get(row.id, ()),
+                ranks=ranks.get(row.id),
+            )
+        )
+    return QueryRecord(runs=known)
+
+
+def was_ever_broken(connection: Connection, project_id: int, query_id: str) -> bool:
+    """Return whether a query is broken in any run of a project."""
+    of_query = broken.c.project_id == project_id, broken.c.query_id == index_key(query_id)
+    return bool(connection.execute(select(exists().where(*of_query))).scalar())
+
+
+class _Tolerated(Struct, frozen=True, kw_only=True):
+    """The part of an entry that says which broken queries do not fail by themselves."""
+
+    tolerated: list[str] = []
+
+
+def is_tolerated_in(connection: Connection, number: int, query_id: str) -> bool:
+    """Return whether a query that is broken in a run does not fail by itself: it is known, waived and such."""
+    entry = connection.execute(select(runs.c.entry).where(runs.c.id == number)).scalar_one()
+    return query_id in msgspec.json.decode(entry, type=_Tolerated).tolerated
+
+
+def _broken_rules(
+    connection: Connection, project_id: int, query_id: str, numbers: Sequence[int]
+) -> Mapping[int, list[str]]:
+    """Return the broken rules of a query, by the runs in which it is broken."""
+    of_query = broken.c.project_id == project_id, broken.c.query_id == index_key(query_id)
+    rows = connection.execute(select(broken.c.run_id, broken.c.rules).where(*of_query, broken.c.run_id.in_(numbers)))
+    return {row.run_id: msgspec.json.decode(row.rules, type=list[str]) for row in rows}
+
+
+class _Stored(Struct, frozen=True, kw_only=True):
+    """The ranks of all queries in the newest runs of a trend, of which only those of one query are decoded."""
+
+    runs: list[int]
+    of: dict[str, Raw]  # for each of the runs, the ranks; null where the run lacks the query, or asked something else
+
+
+def encoded_ranks(of: ContractRuns, numbers: Mapping[str, int]) -> bytes | None:
+    """Return the ranks of all queries as the table of trends keeps them; ``numbers`` are the ids of runs by key.
+
+    None if no run was scored again.
+    """
+    if not of.questions:
+        return None
+    newest = [(numbers[run.id], run.queries) for run in of.runs if run.queries and run.id in numbers]
+    newest = newest[-bounds.PAGE_ROWS :]
+    ranks = {
+        query_id: [queries.ranks[place] if queries.has[place] else None for _, queries in newest]
+        for place, query_id in enumerate(of.questions)
+    }
+    return zlib.compress(msgspec.json.encode({"runs": [number for number, _ in newest], "of": ranks}))
+
+
+def _ranks_of(connection: Connection, project_id: int, query_id: str) -> Mapping[int, Ranks | None]:
+    """Return the ranks of a query by run; None where it is known that the run lacks it."""
+    data = connection.execute(select(trends.c.ranks).where(trends.c.project_id == project_id)).scalar()
+    if data is None:
+        return {}
+    stored = msgspec.json.decode(zlib.decompress(data), type=_Stored)
+    if query_id not in stored.of:
+        return {}
+    ranks = msgspec.json.decode(stored.of[query_id], type=list[Ranks | None])
+    return dict(zip(stored.runs, ranks, strict=True))
