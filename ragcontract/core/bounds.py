@@ -363,9 +363,7 @@ SERVICE_TREND_BYTES = 256 << 20  # bytes; the result sets of these runs; older o
 SERVICE_DIFF_QUERIES = 500  # queries; those lost, and those won, in a diff of the service; the others are counted
 SERVICE_PASSES = 100  # runs; those that are searched for the last pass; older ones are not
 SERVICE_RUNS_BEFORE = 100  # runs; those before a run that are searched for the last one of its branch; it has none
-SERVICE_QUERIES = (
-    20  # queries; newly broken ones, and those that are not any more, of a run's page; the others are counted
-)
+SERVICE_QUERIES = 20  # queries; those newly broken, and not any more, on the page of a run; the others are counted
 PAGE_ITEMS = 100  # items; one page of a list of the service; 422
 PAGE_DIGESTS = 2_000  # digests; one page of the list of result sets; the next page
 REPORT_PAGES = 8  # pages; those of reports that the service keeps in memory; rendered again

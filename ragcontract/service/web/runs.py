@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
+from operator import itemgetter
 from pathlib import Path
 from typing import Annotated
 
@@ -25,7 +26,7 @@ from ragcontract.service.accounts import Principal
 from ragcontract.service.blobs import blob
 from ragcontract.service.database import Database, Milliseconds, index_key
 from ragcontract.service.database_store import DatabaseStore
-from ragcontract.service.known_contract import contract_of
+from ragcontract.service.known_contract import contract_digest, contract_of
 from ragcontract.service.projects_and_runs import State, broken_rules, runs_before
 from ragcontract.service.run_diff import ChangedQuery, RunDiff, diff, last_pass, side_of
 from ragcontract.service.web.authentication import READ
@@ -50,6 +51,7 @@ from ragcontract.service.web.problem_details import ProblemError
 JSON, HTML = "application/json", "text/html"
 
 _NUMBER = re.compile("[0-9]{1,19}")
+_KEY = itemgetter("id", "key", "results")
 
 
 class ListedRun(Struct, frozen=True, kw_only=True):
@@ -244,8 +246,23 @@ def other_run(connection: Connection, principal: Principal, run: RowMapping, aga
 def diff_of(database: Database, principal: Principal, compared: Sequence[RowMapping], folder: Path | None) -> RunDiff:
     """Return what changed between two runs, the one before and the one now; see :func:`~.run_diff.diff`."""
     with database.read() as connection:
-        contract = contract_of(connection, require_project(connection, principal, compared[1]["project"]), folder)
-        sides = [side_of(connection, row) for row in compared]
+        project = require_project(connection, principal, compared[1]["project"])
+        digest = contract_digest(connection, project, folder)
+    return _diff(database, project, folder, digest, tuple(map(_KEY, compared)))
+
+
+@lru_cache(bounds.REPORT_PAGES)  # scoring a thousand queries takes a third of a second
+def _diff(
+    database: Database,
+    project: int,
+    folder: Path | None,
+    _digest: str | None,  # of the contract: with another one, the runs are scored again
+    compared: Sequence[tuple[int, str, str | None]],  # their ids, keys and result sets, which may come later
+) -> RunDiff:
+    reader = Principal(actor="diff", project_id=project)
+    with database.read() as connection:
+        contract = contract_of(connection, project, folder)
+        sides = [side_of(connection, require_run(connection, reader, number)) for number, *_ in compared]
     return diff(contract, sides, datetime.now(UTC))
 
 
