@@ -1,13 +1,19 @@
 """The service's pages, as what they consist of."""
 
 import re
+from datetime import timedelta
 from html import unescape
 from typing import Any
 
 from litestar.testing import TestClient
 
-from tests.report.html.parsed import Parsed
+from ragcontract.report.json_report import render as report_json
+from ragcontract.report.record import Report
+from tests.history.entries import FIRST, RUN, new_entry, results_of
+from tests.report.html.parsed import Parsed, hostile
 from tests.service.askers import ask, by_key
+from tests.service.conftest import HOSTILE
+from tests.service.served import Served
 
 
 class Page(Parsed):
@@ -53,3 +59,24 @@ def assert_harmless(page: Page) -> None:
         assert tag != "script" or attributes.get("id") == "data" or (attributes["src"] or "").startswith("/static/")
     assert all(not text.strip() or attributes.get("id") == "data" for _, attributes, text in page.raw)
     assert not set(page.markup) & {"\u202e", "\u2028", "\x1b"}
+
+
+def hostile_runs(served: Served) -> Report:
+    """Send two runs in which all texts try to get out of the page; return the report of the second one."""
+    report = hostile()
+    of_runs: list[dict[str, Any]] = [{"verdict": "pass"}, {"failed": [HOSTILE, "'\">&\u2028"]}]
+    for number, fields in enumerate(of_runs):
+        source = {"commit": f"{'3f9c1a2b4d5e':0<40}", "branch": HOSTILE, "event": HOSTILE, "run_id": RUN + number}
+        new = new_entry(
+            report.contract,
+            at=FIRST + timedelta(hours=number),
+            run=RUN + number,
+            results=results_of(HOSTILE),
+            summary=HOSTILE,
+            source=source | {"run_url": "javascript:alert(1)"},
+            **({"verdict": report.verdict} | fields),
+        )
+        content = b"".join(report_json(report, report.queries, "all"))
+        params = {"report": served.send_blob(content, "report")} if number else {}
+        served.add(new, default_branch=True, **params)
+    return report
