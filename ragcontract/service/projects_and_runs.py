@@ -1,12 +1,13 @@
 """Looks up projects and runs: those that somebody may see, page by page, and the newest of a branch."""
 
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Literal
 
 import msgspec
 from sqlalchemy import ColumnElement, Connection, Row, RowMapping, Select, and_, false, or_, select, true, tuple_
 
+from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.safe_text import visible
 from ragcontract.history.entry import SHORT_COMMIT, is_commit_start, is_folder_name
@@ -73,10 +74,14 @@ def runs_before(
     state: State | None = None,
     branch: str | None = None,
     commit: str | None = None,
+    until: int | None = None,
     before: tuple[int, int] | None = None,
     limit: int,
 ) -> Rows:
-    """Return one run more than ``limit``, the newest first. Raises InputError for what is no commit."""
+    """Return one run more than ``limit``, the newest first; ``until`` is the time from which on runs are left out.
+
+    Raises InputError for what is no commit.
+    """
     wanted = [runs.c.project_id == project]
     if state is not None:
         wanted.append(runs.c.state == state)
@@ -86,10 +91,42 @@ def runs_before(
         if not is_commit_start(commit):
             raise InputError([f"commit: {visible(commit)!r} is not the beginning of one, of {SHORT_COMMIT} digits"])
         wanted.append(at_commit(commit))
+    if until is not None:
+        wanted.append(runs.c.created_at < until)
     if before is not None:
         wanted.append(tuple_(runs.c.created_at, runs.c.id) < before)
     newest = select(*LISTED).join(projects).where(and_(*wanted)).order_by(*NEWEST)
     return connection.execute(newest.limit(limit + 1)).mappings().all()
+
+
+def verdicts_before(connection: Connection, numbers: Collection[int]) -> dict[int, str]:
+    """Return for each of these runs the verdict of the run before it on its branch, if there is one nearby."""
+    earlier = runs.alias("earlier")
+    is_before = tuple_(earlier.c.created_at, earlier.c.id) < tuple_(runs.c.created_at, runs.c.id)
+    near = (
+        select(earlier.c.branch, earlier.c.verdict, earlier.c.created_at, earlier.c.id)
+        .where(earlier.c.project_id == runs.c.project_id, is_before)
+        .order_by(earlier.c.created_at.desc(), earlier.c.id.desc())
+        .limit(bounds.SERVICE_RUNS_BEFORE)
+        .correlate(runs)
+        .subquery()
+    )
+    verdict = (
+        select(near.c.verdict)
+        .where(near.c.branch.is_not_distinct_from(runs.c.branch), near.c.verdict.is_not(None))
+        .order_by(near.c.created_at.desc(), near.c.id.desc())
+        .limit(1)
+        .correlate(runs)
+        .scalar_subquery()
+    )
+    rows = connection.execute(select(runs.c.id, verdict.label("before")).where(runs.c.id.in_(numbers)))
+    return {row.id: row.before for row in rows if row.before is not None}
+
+
+def log_of(connection: Connection, number: int) -> str | None:
+    """Return the last lines that a run printed; None of a run that CI sent."""
+    log: str | None = connection.execute(select(runs.c.log).where(runs.c.id == number)).scalar()
+    return log
 
 
 def run_numbered(connection: Connection, principal: Principal, number: int) -> RowMapping | None:

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
-from sqlalchemy import Connection, RowMapping, select, tuple_
+from sqlalchemy import Connection, RowMapping, Select, select, tuple_
 
 from ragcontract.contract.resolve import Contract
 from ragcontract.core import bounds
@@ -26,7 +26,7 @@ from ragcontract.rules.ranks import ForbiddenDocs, MustInclude, MustRankAtMost, 
 from ragcontract.service.blobs import blob
 from ragcontract.service.database import index_key
 from ragcontract.service.known_contract import KnownContract
-from ragcontract.service.projects_and_runs import DETAILS, LISTED, broken_rules, project_branch
+from ragcontract.service.projects_and_runs import DETAILS, LISTED, NEWEST, broken_rules, project_branch
 from ragcontract.service.tables import projects, runs
 
 OF_RANKS = frozenset(name for rule in (ForbiddenDocs, MustInclude, MustRankAtMost) for name in names_of(rule))
@@ -68,18 +68,37 @@ class RunDiff(Struct, frozen=True, kw_only=True):
 
 def last_pass(connection: Connection, project: int, run: RowMapping) -> RowMapping | None:
     """Return the newest run of the project's branch before a run that passed with results; None if there is none."""
-    before = tuple_(runs.c.created_at, runs.c.id) < (run["created_at"], run["id"])
     of_branch = runs.c.branch.is_not_distinct_from(project_branch(connection, project))
     passed = of_branch, runs.c.verdict == "pass", runs.c.results.is_not(None)
-    newest = select(*LISTED, *DETAILS).join(projects).where(runs.c.project_id == project, before, *passed)
-    newest = newest.order_by(runs.c.created_at.desc(), runs.c.id.desc()).limit(bounds.SERVICE_PASSES)
-    return next((row for row in connection.execute(newest).mappings() if _entry(row).passed), None)
+    newest = _before(project, run).where(*passed).limit(bounds.SERVICE_PASSES)
+    return next((row for row in connection.execute(newest).mappings() if entry_of(row).passed), None)
+
+
+def run_before(connection: Connection, project: int, run: RowMapping) -> RowMapping | None:
+    """Return the run before a run on its own branch; None if none of those just before it is of the branch."""
+    near = _before(project, run).limit(bounds.SERVICE_RUNS_BEFORE).subquery()
+    wanted = near.c.branch.is_not_distinct_from(run["branch"]), near.c.results.is_not(None)
+    newest = select(near).where(*wanted).order_by(near.c.created_at.desc(), near.c.id.desc()).limit(1)
+    return connection.execute(newest).mappings().one_or_none()
+
+
+def _before(project: int, run: RowMapping) -> "Select[Any]":
+    """Return a query for the runs of a project before a run, the newest first."""
+    before = tuple_(runs.c.created_at, runs.c.id) < (run["created_at"], run["id"])
+    return select(*LISTED, *DETAILS).join(projects).where(runs.c.project_id == project, before).order_by(*NEWEST)
+
+
+def entry_of(row: RowMapping) -> Entry:
+    """Return the entry of a run; raises ConflictError if it was not recorded."""
+    if row["entry"] is None:
+        raise ConflictError([f"run {row['id']} has no results"])
+    return msgspec.json.decode(row["entry"], type=Entry)
 
 
 def side_of(connection: Connection, row: RowMapping) -> RecordedSide:
     """Return what is stored of a run; raises ConflictError if it was not recorded."""
     results = blob(connection, row["results"]) if row["results"] else None
-    return RecordedSide(entry=_entry(row), data=results, rules=broken_rules(connection, row["id"]))
+    return RecordedSide(entry=entry_of(row), data=results, rules=broken_rules(connection, row["id"]))
 
 
 def diff(contract: KnownContract, sides: Sequence[RecordedSide], now: datetime) -> RunDiff:
@@ -101,12 +120,6 @@ def diff(contract: KnownContract, sides: Sequence[RecordedSide], now: datetime) 
         lost=[_changed(evaluations, query_id, is_now[query_id]) for query_id in is_now if query_id not in was],
         won=[_changed(evaluations, query_id, was[query_id]) for query_id in was if query_id not in is_now],
     )
-
-
-def _entry(row: RowMapping) -> Entry:
-    if row["entry"] is None:
-        raise ConflictError([f"run {row['id']} has no results"])
-    return msgspec.json.decode(row["entry"], type=Entry)
 
 
 def _compared(

@@ -7,6 +7,7 @@ from typing import Any
 from ragcontract.core.errors import InputError
 from ragcontract.history.entry import NewEntry
 from ragcontract.service.mounted import mounted_projects
+from ragcontract.service.projects_and_runs import verdicts_before
 from ragcontract.service.tables import metadata
 from ragcontract.service.trends import compute, stored_trend
 from tests.bounds.lab import Case, Cases, Lab
@@ -59,6 +60,11 @@ class Recorded:
         """Return what changed in the last run since the last pass."""
         return self._served.request("GET", f"/runs/{self.runs[-1]}/diff")
 
+    def get(self, path: str) -> str:
+        """Return a page."""
+        headers = {"Authorization": f"Bearer {self._served.key}", "Accept": "text/html"}
+        return str(self._served.client.get(path, headers=headers).text)
+
     def scored_again(self) -> int:
         """Return how many runs the trend has."""
         assert compute(self.database, 1, None)
@@ -97,6 +103,24 @@ def lost_queries(lab: Lab, number: int) -> bool:
     return bool(answer["more_lost"] == 0)
 
 
+def runs_before(lab: Lab, number: int) -> bool:
+    """Find the run before on the branch, before this many runs of which all but the oldest are of another branch."""
+    first, *others, last = runs_of([1] * (number + 1))
+    elsewhere = [run_at(place, new.results, source={"branch": "topic"}) for place, new in enumerate(others, 1)]
+    recorded = Recorded(lab, contract_of(["q0"]), [first, *elsewhere, last])
+    with recorded.database.read() as connection:
+        return verdicts_before(connection, [recorded.runs[-1]]) == {recorded.runs[-1]: "pass"}
+
+
+def queries_on_a_page(lab: Lab, number: int) -> bool:
+    names = names_of(number)
+    passed, failed = run_at(0, results_at({"q0": 1})), run_at(1, None, failed=names)
+    recorded = Recorded(lab, contract_of(["q0"]), [passed, failed])
+    page = recorded.get(f"/runs/{recorded.runs[-1]}")
+    assert f"<b>{number} queries newly broken</b>" in page
+    return page.count(">q") == number
+
+
 def passes(lab: Lab, number: int) -> bool:
     """Find the oldest of this many passes; the others do not count."""
     first, *others, last = runs_of([1] * (number + 1))
@@ -117,4 +141,6 @@ CASES: Cases = {
     "SERVICE_TREND_BYTES": Case(bytes_of_results, small=1_000),
     "SERVICE_DIFF_QUERIES": Case(lost_queries, small=3),
     "SERVICE_PASSES": Case(passes, small=3),
+    "SERVICE_RUNS_BEFORE": Case(runs_before, small=3),
+    "SERVICE_QUERIES": Case(queries_on_a_page, small=3),
 }

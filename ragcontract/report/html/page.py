@@ -9,6 +9,7 @@ import base64
 import hashlib
 from collections.abc import Iterator
 from importlib.resources import files
+from typing import Any
 
 from ragcontract.core import bounds
 from ragcontract.core.numbers import more
@@ -36,40 +37,43 @@ SCRIPTS = ("queries.js", "slopes.js", "start.js")
 
 def render(report: Report, passages: query_rows.Passages = NO_PASSAGES) -> bytes:
     """Render the page as UTF-8; ``passages`` are the texts of documents that entered or left the top k."""
+    return rendered("page.html", script=script(), **view_of(report, passages))
+
+
+def view_of(report: Report, passages: query_rows.Passages = NO_PASSAGES) -> dict[str, Any]:
+    """Return what the templates show of a report, and what the script of its page reads."""
     blocks = list(metrics(report, FORM, bounds.HTML_CARDS))
     legend = LEGEND + (COMPARED if report.inputs.baseline else "")
     has_bars = any(elements.bar_of(row) for row in table_rows(report))
-    return rendered(
-        "page.html",
-        script=script(),
-        data=query_rows.encode(report, passages),
-        verdict=report.verdict,
-        title=_title(report, VERDICTS[report.verdict]),
-        headline=shown(headline(report)),
-        cause=phrase(cause(report)),
-        hidden=could_hide(report) or (),
-        scope=scope_note(report),
-        about=about(report),
-        notes=[phrase(note) for note in notes(report)],
-        metrics=blocks,
-        tests=tested_together(report),
-        legend=[*([legend] if has_bars else []), *trends(report), *metric_notes(report)],
-        tiers=(report.tiers or [])[: bounds.ROWS],
-        rate=rate,
-        digits=digits_of(report),
-        modes=list(modes(report, FORM)),
-        tags=list(tags(report, FORM)),
-        tag_numbers={name: number for number, name in enumerate(report.tags)},
-        report=report,
-        listed=query_rows.listed_queries(report),
-        findings=FindingsByQuery(report),
-        metric=main_metric(report),
-        columns=query_rows.Columns.of(report),
-        elements=elements,
-        rows=query_rows,
-        line_of=line_of,
-        trends=charts_of(report),
-    )
+    return {
+        "data": query_rows.encode(report, passages),
+        "verdict": report.verdict,
+        "title": _title(report, VERDICTS[report.verdict]),
+        "headline": shown(headline(report)),
+        "cause": phrase(cause(report)),
+        "hidden": could_hide(report) or (),
+        "scope": scope_note(report),
+        "about": about(report),
+        "notes": [phrase(note) for note in notes(report)],
+        "metrics": blocks,
+        "tests": tested_together(report),
+        "legend": [*([legend] if has_bars else []), *trends(report), *metric_notes(report)],
+        "tiers": (report.tiers or [])[: bounds.ROWS],
+        "rate": rate,
+        "digits": digits_of(report),
+        "modes": list(modes(report, FORM)),
+        "tags": list(tags(report, FORM)),
+        "tag_numbers": {name: number for number, name in enumerate(report.tags)},
+        "report": report,
+        "listed": query_rows.listed_queries(report),
+        "findings": FindingsByQuery(report),
+        "metric": main_metric(report),
+        "columns": query_rows.Columns.of(report),
+        "elements": elements,
+        "rows": query_rows,
+        "line_of": line_of,
+        "trends": charts_of(report),
+    }
 
 
 def render_error(report: ErrorReport) -> bytes:
@@ -85,17 +89,21 @@ def render_error(report: ErrorReport) -> bytes:
 
 def render_comparison(made: RunComparison) -> bytes:
     """Render a comparison of runs as UTF-8; its page has no script."""
-    return rendered(
-        "comparison.html",
-        made=made,
-        compared=comparison,
-        title=comparison.title(made),
-        about=about(made),
-        bar_of=_bar_of_mean,
-        direction_of=_direction,
-        disagreements=comparison.disagreements_of(made, FORM),
-        inputs=list(_inputs(made)),
-    )
+    return rendered("comparison.html", **view_of_comparison(made))
+
+
+def view_of_comparison(made: RunComparison) -> dict[str, Any]:
+    """Return what the templates show of a comparison of runs."""
+    return {
+        "made": made,
+        "compared": comparison,
+        "title": comparison.title(made),
+        "about": about(made),
+        "bar_of": _bar_of_mean,
+        "direction_of": _direction,
+        "disagreements": comparison.disagreements_of(made, FORM),
+        "inputs": list(_inputs(made)),
+    }
 
 
 def rendered(template: str, *, script: str = "", **view: object) -> bytes:

@@ -1,15 +1,18 @@
 """The routes of runs: lists of them, what is recorded of each, its files, and what changed since another run."""
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
+from operator import itemgetter
+from pathlib import Path
 from typing import Annotated
 
 import msgspec
 from litestar import Response, get
 from litestar.params import FromQuery, QueryParameter
 from msgspec import Meta, Struct
-from sqlalchemy import RowMapping
+from sqlalchemy import Connection, RowMapping
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
@@ -23,9 +26,9 @@ from ragcontract.service.accounts import Principal
 from ragcontract.service.blobs import blob
 from ragcontract.service.database import Database, Milliseconds, index_key
 from ragcontract.service.database_store import DatabaseStore
-from ragcontract.service.known_contract import contract_of
+from ragcontract.service.known_contract import contract_digest, contract_of
 from ragcontract.service.projects_and_runs import State, broken_rules, runs_before
-from ragcontract.service.run_diff import ChangedQuery, diff, last_pass, side_of
+from ragcontract.service.run_diff import ChangedQuery, RunDiff, diff, last_pass, side_of
 from ragcontract.service.web.authentication import READ
 from ragcontract.service.web.parameters import (
     DEFAULT_LIMIT,
@@ -48,6 +51,7 @@ from ragcontract.service.web.problem_details import ProblemError
 JSON, HTML = "application/json", "text/html"
 
 _NUMBER = re.compile("[0-9]{1,19}")
+_KEY = itemgetter("id", "key", "results")
 
 
 class ListedRun(Struct, frozen=True, kw_only=True):
@@ -211,18 +215,10 @@ def run_diff(
     """Return what changed in a run since another one, under the contract of today."""
     with database.read() as connection:
         run = require_run(connection, principal, number)
-        project = require_project(connection, principal, run["project"])
-        if against == LAST_PASS:
-            other = last_pass(connection, project, run)
-            if other is None:
-                raise ProblemError(404, "no run of the project's branch passed before this one")
-        else:
-            other = require_run(connection, principal, int(against) if _NUMBER.fullmatch(against) else 0)
-        if other["project"] != run["project"]:
-            raise ProblemError(404, "the other run is of another project")
-        contract = contract_of(connection, project, trends.folder)
-        sides = side_of(connection, other), side_of(connection, run)
-    made = diff(contract, sides, datetime.now(UTC))
+        other = other_run(connection, principal, run, against)
+        if other is None:
+            raise ProblemError(404, "no run of the project's branch passed before this one")
+    made = diff_of(database, principal, (other, run), trends.folder)
     most = bounds.SERVICE_DIFF_QUERIES
     return ComparedWith(
         against=msgspec.convert(other, ListedRun),
@@ -232,6 +228,42 @@ def run_diff(
         more_lost=max(0, len(made.lost) - most),
         more_won=max(0, len(made.won) - most),
     )
+
+
+def other_run(connection: Connection, principal: Principal, run: RowMapping, against: str) -> RowMapping | None:
+    """Return what a run is compared with: the last pass, None if there is none, or the run that has this id.
+
+    Answers 404 if no run of the project has it.
+    """
+    if against == LAST_PASS:
+        return last_pass(connection, require_project(connection, principal, run["project"]), run)
+    other = require_run(connection, principal, int(against) if _NUMBER.fullmatch(against) else 0)
+    if other["project"] != run["project"]:
+        raise ProblemError(404, "the other run is of another project")
+    return other
+
+
+def diff_of(database: Database, principal: Principal, compared: Sequence[RowMapping], folder: Path | None) -> RunDiff:
+    """Return what changed between two runs, the one before and the one now; see :func:`~.run_diff.diff`."""
+    with database.read() as connection:
+        project = require_project(connection, principal, compared[1]["project"])
+        digest = contract_digest(connection, project, folder)
+    return _diff(database, project, folder, digest, tuple(map(_KEY, compared)))
+
+
+@lru_cache(bounds.REPORT_PAGES)  # scoring a thousand queries takes a third of a second
+def _diff(
+    database: Database,
+    project: int,
+    folder: Path | None,
+    _digest: str | None,  # of the contract: with another one, the runs are scored again
+    compared: Sequence[tuple[int, str, str | None]],  # their ids, keys and result sets, which may come later
+) -> RunDiff:
+    reader = Principal(actor="diff", project_id=project)
+    with database.read() as connection:
+        contract = contract_of(connection, project, folder)
+        sides = [side_of(connection, require_run(connection, reader, number)) for number, *_ in compared]
+    return diff(contract, sides, datetime.now(UTC))
 
 
 def _run(database: Database, principal: Principal, number: int) -> RowMapping:

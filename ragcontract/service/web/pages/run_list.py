@@ -1,19 +1,140 @@
 """The page of the runs of a project, which finds the run that somebody looks for."""
 
-from litestar import get
-from litestar.response import Template
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from typing import Annotated, get_args
 
+import msgspec
+from litestar import get
+from litestar.params import FromQuery, QueryParameter
+from litestar.response import Template
+from msgspec import Struct
+from sqlalchemy import Connection
+
+from ragcontract.core.errors import InputError
+from ragcontract.core.safe_text import shorten
+from ragcontract.history.entry import SHORT_COMMIT, is_commit_start
+from ragcontract.service.accounts import Principal
+from ragcontract.service.projects_and_runs import State, runs_before, verdicts_before
 from ragcontract.service.web.authentication import READ
-from ragcontract.service.web.pages.page_frame import require_project_row, shown_page
-from ragcontract.service.web.parameters import Asker, Db, Slug
+from ragcontract.service.web.pages.page_frame import address, require_project_row, shown_page, title_of
+from ragcontract.service.web.parameters import (
+    DEFAULT_LIMIT,
+    Asker,
+    Db,
+    Slug,
+    Whole,
+    page_of,
+    position_of,
+    require_project,
+)
+from ragcontract.service.web.runs import ListedRun
+
+STATES: dict[State, str] = {
+    "completed": "passed",
+    "blocked": "failed",
+    "failed": "no verdict",
+    "queued": "queued",
+    "running": "running",
+    "cancelled": "cancelled",
+}
+TURNS = {("fail", "pass"): "first failure", ("pass", "fail"): "passes again"}  # the verdict now, and before
+_SHORTEST = f"at least {SHORT_COMMIT} digits"
+
+
+class Wanted(Struct, frozen=True, kw_only=True):
+    """Which runs somebody looks for, as it was typed; empty for all."""
+
+    state: str = ""
+    branch: str = ""
+    commit: str = ""
+    until: str = ""
+
+    @property
+    def query(self) -> dict[str, str]:
+        """What the address of the page says of it."""
+        return {name: text for name, text in msgspec.structs.asdict(self).items() if text}
+
+    def problems(self) -> Iterator[str]:
+        """Yield what is wrong with it."""
+        if self.state and self.state not in get_args(State):
+            yield f"There is no state {shorten(self.state, 40)!r}: choose one of the list."
+        if self.commit and not is_commit_start(self.commit):
+            yield f"{shorten(self.commit, 70)!r} is no commit: type {_SHORTEST} of its beginning, 0 to 9 and a to f."
+        try:
+            self.end()
+        except (ValueError, OverflowError):
+            yield f"{shorten(self.until, 40)!r} is no day: type one such as 2026-11-24."
+
+    def end(self) -> int | None:
+        """Return when the last day is over, in milliseconds since 1970; raises ValueError or OverflowError."""
+        if not self.until:
+            return None
+        day = date.fromisoformat(self.until) + timedelta(days=1)
+        return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()) * 1000
+
+
+class Listed(Struct, frozen=True, kw_only=True):
+    """A page of runs, what is notable about some of them, and where older ones begin."""
+
+    runs: list[ListedRun]
+    turns: dict[int, str]  # by the id of the run
+    older: str | None
 
 
 @get("/p/{slug:str}/runs", access=READ, page=True, include_in_schema=False, sync_to_thread=True)
-def runs_page(principal: Asker, database: Db, slug: Slug) -> Template:
+def runs_page(
+    *,
+    principal: Asker,
+    database: Db,
+    slug: Slug,
+    run_state: Annotated[str, QueryParameter(name="state")] = "",
+    branch: FromQuery[str] = "",
+    commit: FromQuery[str] = "",
+    until: FromQuery[str] = "",
+    cursor: FromQuery[str | None] = None,
+) -> Template:
     """Show the runs of a project, the newest first."""
+    wanted = Wanted(state=run_state, branch=branch.strip(), commit=commit.strip().lower(), until=until.strip())
+    problems, listed = [*wanted.problems()], None
     with database.read() as connection:
         row = require_project_row(connection, principal, slug)
-    return shown_page("run_list.html", principal, project=row)
+        if not problems:
+            try:
+                listed = _listed(connection, principal, slug, wanted, cursor)
+            except InputError:  # of the cursor
+                problems = ["This address of a page of the list is damaged: start with the newest runs."]
+    page = shown_page(
+        "run_list.html",
+        principal,
+        project=row,
+        title=title_of(row),
+        wanted=wanted,
+        states=STATES,
+        problems=problems,
+        listed=listed,
+        is_first=cursor is None,
+        here=address("p", slug, "runs", **wanted.query),
+    )
+    page.status_code = 422 if problems else 200
+    return page
+
+
+def _listed(connection: Connection, principal: Principal, slug: str, wanted: Wanted, cursor: str | None) -> Listed:
+    rows = runs_before(
+        connection,
+        require_project(connection, principal, slug),
+        state=msgspec.convert(wanted.state or None, State | None),
+        branch=wanted.branch or None,
+        commit=wanted.commit or None,
+        until=wanted.end(),
+        before=position_of(cursor, tuple[Whole, Whole]),
+        limit=DEFAULT_LIMIT,
+    )
+    page = page_of(rows, DEFAULT_LIMIT, ListedRun, lambda row: (row["created_at"], row["id"]))
+    before = verdicts_before(connection, [run.id for run in page.items])
+    turns = {run.id: TURNS.get((run.verdict or "", before.get(run.id, "")), "") for run in page.items}
+    return Listed(runs=page.items, turns=turns, older=page.next)
 
 
 ROUTES = (runs_page,)
