@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -50,6 +50,16 @@ def progress_over(patterns: Sequence[str]) -> Iterator[Progress]:
         return
     with click.progressbar(length=total, label="reading", file=sys.stderr) as bar:
         yield bar.update
+
+
+@contextmanager
+def share_done(label: str) -> Iterator[Callable[[float], None]]:
+    """Show a progress bar on a terminal; what is given is called with the share of the work that is done."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    with click.progressbar(length=100, label=label, file=sys.stderr) as bar:
+        yield lambda share: bar.update(int(100 * share) - bar.pos)
 
 
 def _total_bytes(patterns: Sequence[str]) -> int:

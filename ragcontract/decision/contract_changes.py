@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET, Struct
-from msgspec.structs import fields
 
 from ragcontract.contract.config import Config, Waiver
 from ragcontract.contract.config_file import ConfigFile
@@ -366,19 +365,17 @@ def _settings(config_file: ConfigFile) -> Iterator[tuple[str, Value]]:
 
 
 def _flat(config: Config) -> Iterator[tuple[str, Value]]:
-    for field in fields(config):
-        value = getattr(config, field.name)
-        if field.name in REMEMBERED_APART:
+    for name in config.__struct_fields__:
+        value = getattr(config, name)
+        if name in REMEMBERED_APART:
             continue
         if isinstance(value, Struct):
-            inner = (
-                (f"{field.name}.{inner_field.name}", getattr(value, inner_field.name)) for inner_field in fields(value)
-            )
+            inner = ((f"{name}.{key}", getattr(value, key)) for key in value.__struct_fields__)
             yield from (
                 (key, _plain(setting)) for key, setting in inner if key not in REMEMBERED_APART and setting is not UNSET
             )
         else:
-            yield field.name, _plain(value)
+            yield name, _plain(value)
     if config.answers.composite:
         yield COMPOSITE_MINIMUM, config.answers.composite.minimum
         yield f"{COMPOSITE}.metrics", ", ".join(config.answers.composite.metrics)

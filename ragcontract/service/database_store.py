@@ -332,24 +332,23 @@ class DatabaseStore:
 
     def add(self, new: NewEntry) -> Added:
         """Store an entry with its blobs; a badge is not kept."""
-        slug, principal, now = folder_of(new.entry.contract), self._principal, now_ms()
-        contents: dict[Kind, bytes | None] = {"results": new.results, "report": new.report, "golden": new.golden}
-        sent = {kind: Sent.of(kind, data) for kind, data in contents.items() if data is not None}
-        recording = replace(
-            recording_of(slug, new.content),
-            report=sent["report"].sha256 if "report" in sent else None,
-            golden=sent["golden"].sha256 if "golden" in sent else None,
-            default_branch=new.default_branch,
-            without_results=new.results is None,
-        )
-        recording = with_rules(recording, new.report)
+        return self.add_all([new])[0]
 
-        def job(connection: Connection) -> Added:
-            if principal.project_id is not None and project_id(connection, slug, principal) is None:
-                raise InputError([f"{new.path}: is of another project than the key"])
-            for each in sent.values():
-                put_blob(connection, each, sender=principal.actor, now=now)
-            return record(connection, recording, principal, now).added
+    def add_all(self, entries: Sequence[NewEntry]) -> list[Added]:
+        """Store entries as :meth:`add` does, all or none."""
+        principal, now = self._principal, now_ms()
+        prepared = [_prepared(new) for new in entries]
+
+        def job(connection: Connection) -> list[Added]:
+            added: list[Added] = []
+            for recording, blobs_sent in prepared:
+                slug = folder_of(recording.entry.contract)
+                if principal.project_id is not None and project_id(connection, slug, principal) is None:
+                    raise InputError([f"{recording.new.path}: is of another project than the key"])
+                for each in blobs_sent:
+                    put_blob(connection, each, sender=principal.actor, now=now)
+                added.append(record(connection, recording, principal, now).added)
+            return added
 
         return self._database.write(job)
 
@@ -359,3 +358,17 @@ class DatabaseStore:
     def _of(self, contract: str) -> "ColumnElement[bool]":
         project = select(projects.c.id).where(projects.c.slug == contract, seen(self._principal)).scalar_subquery()
         return and_(runs.c.project_id == project, self._at)
+
+
+def _prepared(new: NewEntry) -> tuple[Recording, list[Sent]]:
+    """Return what is to be recorded of an entry, and its blobs."""
+    contents: dict[Kind, bytes | None] = {"results": new.results, "report": new.report, "golden": new.golden}
+    sent = {kind: Sent.of(kind, data) for kind, data in contents.items() if data is not None}
+    recording = replace(
+        recording_of(folder_of(new.entry.contract), new.content),
+        report=sent["report"].sha256 if "report" in sent else None,
+        golden=sent["golden"].sha256 if "golden" in sent else None,
+        default_branch=new.default_branch,
+        without_results=new.results is None,
+    )
+    return with_rules(recording, new.report), [*sent.values()]

@@ -41,16 +41,19 @@ def serve(
     forwarded_allow_ips: str,
     projects: Path | None,
     when_ready: Callable[[str, str | None], None],
+    fill: Callable[[Database], None] | None = None,
 ) -> None:
     """Serve until a signal asks to stop.
 
     ``when_ready`` is called once it answers: with its address, and with a link that logs the first user in on this
-    machine, if nobody has logged in yet.
+    machine, if nobody has logged in yet. ``fill`` is called before, and puts something into the new database of a demo.
     Raises :class:`InputError` if the address, the port or the database cannot be used.
     """
     with closing(_listening(host, port)) as listener, prepared(db, create=True) as database, held(database):
         check_revision(database)  # which another one may have migrated since
-        _refuse_strangers(listener, database)
+        _refuse_strangers(listener, database, is_demo=fill is not None)
+        if fill:
+            fill(database)
         settings = Settings(allowed_hosts=(*Settings().allowed_hosts, *allowed_hosts), projects=projects)
         config = configuration(application(database, settings), forwarded_allow_ips)
         database.write(lambda connection: expire(connection, now_ms()))
@@ -146,10 +149,12 @@ def _url(address: str, port: int) -> str:
     return f"http://[{address}]:{port}" if ":" in address else f"http://{address}:{port}"
 
 
-def _refuse_strangers(listener: socket.socket, database: Database) -> None:
+def _refuse_strangers(listener: socket.socket, database: Database, *, is_demo: bool) -> None:
     host = listener.getsockname()[0]
     if ip_address(host).is_loopback:
         return
+    if is_demo:
+        raise InputError([f"--host {host}: others could reach the demo, which is for this machine alone"])
     with database.read() as connection:
         is_safe = has_users(connection)
     if not is_safe:

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import click
 
-from ragcontract.cli.console import say
+from ragcontract.cli.console import say, share_done
+from ragcontract.cli.options import clock
 from ragcontract.cli.service_options import db_option, of_service
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode
 from ragcontract.core.lines import Line
 
 SERVE: Line[Callable[..., None]] = Line(home="ragcontract.service.serving:serve")
+DEMO: Line[Callable[..., None]] = Line(home="ragcontract.service.demo.demo_database:serve_demo")
 
 
 @click.command("serve")
@@ -38,29 +40,46 @@ SERVE: Line[Callable[..., None]] = Line(home="ragcontract.service.serving:serve"
     metavar="DIR",
     help="A folder with a folder for each project that the service runs itself.",
 )
+@click.option("--demo", is_flag=True, help="Serve four invented projects with 90 days of runs. Nothing is kept.")
+@click.pass_context
 def command(
-    *, host: str, port: int, db: str, allowed_hosts: Sequence[str], forwarded_allow_ips: str, projects: Path | None
+    context: click.Context,
+    *,
+    host: str,
+    port: int,
+    db: str,
+    allowed_hosts: Sequence[str],
+    forwarded_allow_ips: str,
+    projects: Path | None,
+    demo: bool,
 ) -> int:
     """Serve the history of all projects to CI and to people.
 
     An SQLite file is created, or migrated, first. Postgres is migrated by `service migrate`. SIGTERM and Ctrl-C end it
     when the requests at work are answered, after 10 seconds at most.
     """
-    serve = of_service(SERVE)
+    if demo and (projects or context.get_parameter_source("db") is click.core.ParameterSource.COMMANDLINE):
+        option = "--projects" if projects else "--db"
+        raise click.UsageError(f"--demo has projects and a database of its own; leave out {option}")
 
     def when_ready(url: str, link: str | None) -> None:
         say(f"The team service answers at {url}\n")
         if link:
             say(f"Log in as admin within {bounds.LINK_SECONDS // 60} minutes: {link}\n")
+        if demo:
+            say("This is a demo: nothing in it is kept when it ends.\n")
 
+    of_all = {
+        "host": host,
+        "port": port,
+        "allowed_hosts": allowed_hosts,
+        "forwarded_allow_ips": forwarded_allow_ips,
+        "when_ready": when_ready,
+    }
     gc.enable()  # it is off for commands that end soon
-    serve(
-        host=host,
-        port=port,
-        db=db,
-        allowed_hosts=allowed_hosts,
-        forwarded_allow_ips=forwarded_allow_ips,
-        projects=projects,
-        when_ready=when_ready,
-    )
+    if demo:
+        with share_done("checking 90 days of runs") as done:
+            of_service(DEMO)(**of_all, now=clock(), done=done)
+    else:
+        of_service(SERVE)(**of_all, db=db, projects=projects)
     return ExitCode.PASS
