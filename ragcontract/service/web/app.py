@@ -42,6 +42,7 @@ from ragcontract.service.web.authentication import (
     principal_of,
 )
 from ragcontract.service.web.middleware import Front
+from ragcontract.service.web.monitoring import Monitoring, metrics
 from ragcontract.service.web.pages import overview, project, query_pages, run_list, run_page, settings_page
 from ragcontract.service.web.pages.page_frame import environment, static_files
 from ragcontract.service.web.pages.problem_page import answer
@@ -147,6 +148,7 @@ ROUTES: Sequence[ControllerRouterHandler] = (
 PAGES: Sequence[ControllerRouterHandler] = (
     healthz,
     readyz,
+    metrics,
     static_file,
     *login.ROUTES,
     *overview.ROUTES,
@@ -175,7 +177,8 @@ def application(database: Database, settings: Settings) -> Litestar:
     if settings.projects is not None:
         mounted = mounted_projects(settings.projects)
         database.write(partial(write_mounted, mounted=mounted, now=now_ms()))
-    trends = Trends(database, settings.projects)
+    monitoring = Monitoring()
+    trends = Trends(database, settings.projects, monitoring.errors_of("trends"))
     app = Litestar(
         route_handlers=[
             Router(path=API, route_handlers=ROUTES),
@@ -185,6 +188,7 @@ def application(database: Database, settings: Settings) -> Litestar:
         dependencies={
             "database": Provide(lambda: database, sync_to_thread=False),
             "trends": Provide(lambda: trends, sync_to_thread=False),
+            "monitoring": Provide(lambda: monitoring, sync_to_thread=False),
             "principal": Provide(principal_of, sync_to_thread=False),
             "author": Provide(author_of, sync_to_thread=False),
         },
@@ -199,7 +203,7 @@ def application(database: Database, settings: Settings) -> Litestar:
         logging_config=None,
         debug=False,
     )
-    front = Front(app.asgi_handler, database, settings.allowed_hosts)
+    front = Front(app.asgi_handler, database, settings.allowed_hosts, monitoring)
     app.asgi_handler = front
     app.state["rates"] = front.rates
     return app
