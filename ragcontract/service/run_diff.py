@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
-from sqlalchemy import Connection, RowMapping, select, tuple_
+from sqlalchemy import Connection, RowMapping, select, true, tuple_
 
 from ragcontract.contract.resolve import Contract
 from ragcontract.core import bounds
@@ -66,9 +66,12 @@ class RunDiff(Struct, frozen=True, kw_only=True):
     won: Sequence[ChangedQuery]
 
 
-def last_pass(connection: Connection, project: int, run: RowMapping) -> RowMapping | None:
-    """Return the newest run of the project's branch before a run that passed with results; None if there is none."""
-    before = tuple_(runs.c.created_at, runs.c.id) < (run["created_at"], run["id"])
+def last_pass(connection: Connection, project: int, run: RowMapping | None = None) -> RowMapping | None:
+    """Return the newest run of the project's branch that passed with results, before a run if that is not None.
+
+    None if there is none.
+    """
+    before = tuple_(runs.c.created_at, runs.c.id) < (run["created_at"], run["id"]) if run else true()
     of_branch = runs.c.branch.is_not_distinct_from(project_branch(connection, project))
     passed = of_branch, runs.c.verdict == "pass", runs.c.results.is_not(None)
     newest = select(*LISTED, *DETAILS).join(projects).where(runs.c.project_id == project, before, *passed)

@@ -38,8 +38,22 @@ SERVE: Line[Callable[..., None]] = Line(home="ragcontract.service.serving:serve"
     metavar="DIR",
     help="A folder with a folder for each project that the service runs itself.",
 )
+@click.option(
+    "--keep-runs",
+    type=click.IntRange(0, bounds.SERVICE_RUNS),
+    default=bounds.KEEP_RUNS,
+    metavar="N",
+    help=f"How many runs of a project are kept; 0 for all. [{bounds.KEEP_RUNS}]",
+)
 def command(
-    *, host: str, port: int, db: str, allowed_hosts: Sequence[str], forwarded_allow_ips: str, projects: Path | None
+    *,
+    host: str,
+    port: int,
+    db: str,
+    allowed_hosts: Sequence[str],
+    forwarded_allow_ips: str,
+    projects: Path | None,
+    keep_runs: int,
 ) -> int:
     """Serve the history of all projects to CI and to people.
 
@@ -61,6 +75,7 @@ def command(
         allowed_hosts=allowed_hosts,
         forwarded_allow_ips=forwarded_allow_ips,
         projects=projects,
+        keep_runs=keep_runs,
         when_ready=when_ready,
     )
     return ExitCode.PASS
