@@ -1,8 +1,8 @@
-"""Locks what wheel, image and site are made from: every package by its hashes, the base image by its digest.
+"""Locks what wheel, images and site are made from: every package by its hashes, the base image by its digest.
 
-``make requirements`` runs it after a change to ``requirements/runtime.txt``, to ``requirements/base.Dockerfile``, to
-the build backend in ``pyproject.toml`` or to ``SITE_TOOLS``. ``tests/test_requirements.py`` fails if they disagree with
-what was locked.
+``make requirements`` runs it after a change to ``requirements/runtime.txt``, to what the team service needs in
+``requirements/dev.txt``, to ``requirements/base.Dockerfile``, to the build backend in ``pyproject.toml`` or to
+``SITE_TOOLS``. ``tests/test_requirements.py`` fails if they disagree with what was locked.
 """
 
 import argparse
@@ -18,18 +18,21 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
-RUNTIME, IMAGE, BUILD, SITE = (f"requirements/{name}.txt" for name in ("runtime", "image", "build", "site"))
-BASE, DOCKERFILE = "requirements/base.Dockerfile", "Dockerfile"
+NAMES = ("runtime", "dev", "image", "service", "build", "site")
+RUNTIME, DEV, IMAGE, SERVICE, BUILD, SITE = (f"requirements/{name}.txt" for name in NAMES)
+BASE, DOCKERFILES = "requirements/base.Dockerfile", ("Dockerfile", "Dockerfile.service")
 PINNED_BASE = re.compile(r"python:(?P<python>\d+\.\d+)-slim@sha256:[0-9a-f]{64}")
 # Only wheels: building a source distribution would run what no hash covers.
 COMPILE = ("pip", "compile", "--quiet", "--no-config", "--no-header", "--no-annotate", "--generate-hashes")
 WHEELS = ("--only-binary", ":all:", "--emit-build-options")
 ANY_MACHINE = ("--universal", "--python-version", "3.11")  # of a contributor
 EXTRAS = ("--extra", "answers", "--extra", "text")  # what a check of answers needs; the others are large
+OF_SERVICE = ("service", "postgres")  # extras; their versions are those that tests run with, of dev.txt
 SITE_TOOLS = ("mkdocs-material", "cmarkgfm")  # the versions are those of site.txt
 HEADERS = {
     IMAGE: "# What the image installs: the versions of runtime.txt, with hashes. `make requirements` writes it.\n",
-    BUILD: "# What builds the wheel, in the image and for a release, with hashes. `make requirements` writes it.\n",
+    SERVICE: "# What the team service's image installs, with hashes. `make requirements` writes it.\n",
+    BUILD: "# What builds the wheel, in the images and for a release, with hashes. `make requirements` writes it.\n",
     SITE: "# What builds the site and prints the schemas, with hashes. `make requirements` writes it.\n",
 }
 
@@ -61,6 +64,14 @@ def backend(root: Path) -> list[str]:
     return requires
 
 
+def of_service(root: Path) -> dict[str, str]:
+    """Return what the team service needs, by normalized name, in the versions that tests run with."""
+    extras = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    names = {canonicalize_name(Requirement(line).name) for extra in OF_SERVICE for line in extras[extra]}
+    tested = pins((root / DEV).read_text("utf-8"), python(root))
+    return {name: tested[name].version for name in sorted(names)}
+
+
 def pins(text: str, python: str) -> dict[str, Pin]:
     """Return the packages that a file of requirements pins for this version of Python on Linux, by normalized name."""
     found: dict[str, Pin] = {}
@@ -83,9 +94,10 @@ def applies(requirement: Requirement, python: str) -> bool:
 
 def disagreements(root: Path) -> Iterator[str]:
     """Yield how the locked files differ from what they are made from, and what to do about it."""
-    files = {name: pins((root / name).read_text("utf-8"), python(root)) for name in (RUNTIME, IMAGE, BUILD, SITE)}
+    files = {name: pins((root / name).read_text("utf-8"), python(root)) for name in (RUNTIME, *HEADERS)}
     wanted = {
         IMAGE: {name: pin.version for name, pin in files[RUNTIME].items()},
+        SERVICE: {name: pin.version for name, pin in files[RUNTIME].items()} | of_service(root),
         BUILD: {name: pin.version for name, pin in pins("\n".join(backend(root)), python(root)).items()},
         SITE: {name: pin.version for name, pin in files[RUNTIME].items() if name in files[SITE]},
     }
@@ -102,18 +114,23 @@ def disagreements(root: Path) -> Iterator[str]:
         yield f"{SITE}: {name}: missing: run `make requirements`"
     for name in files[IMAGE].keys() - files[RUNTIME].keys():
         yield f"{RUNTIME}: {name}: missing, the package needs it: add {name}=={files[IMAGE][name].version}"
-    if re.findall(r"^ARG BASE=(.*)$", (root / DOCKERFILE).read_text("utf-8"), re.MULTILINE) != [base(root)]:
-        yield f"{DOCKERFILE}: ARG BASE is not {base(root)}: run `make requirements`"
+    for name in DOCKERFILES:
+        if re.findall(r"^ARG BASE=(.*)$", (root / name).read_text("utf-8"), re.MULTILINE) != [base(root)]:
+            yield f"{name}: ARG BASE is not {base(root)}: run `make requirements`"
 
 
 def lock(uv: str, root: Path) -> None:
-    """Write the hashes of all packages, and the base into the Dockerfile; locked versions stay where they can."""
+    """Write the hashes of all packages, and the base into the Dockerfiles; locked versions stay where they can."""
     lock_file(uv, root, BUILD, "-", given="\n".join(backend(root)))
     lock_file(uv, root, IMAGE, "pyproject.toml", *EXTRAS, "--constraints", RUNTIME)
+    extras = (*EXTRAS, *(part for extra in OF_SERVICE for part in ("--extra", extra)))
+    needed = "\n".join(f"{name}=={version}" for name, version in of_service(root).items())
+    lock_file(uv, root, SERVICE, "pyproject.toml", *extras, "-", "--constraints", RUNTIME, given=needed)
     tools = "\n".join(SITE_TOOLS)
     lock_file(uv, root, SITE, "pyproject.toml", "--extra", "record", "-", "--constraints", RUNTIME, given=tools)
-    dockerfile = (root / DOCKERFILE).read_text("utf-8")
-    (root / DOCKERFILE).write_text(re.sub(r"(?m)^ARG BASE=.*$", f"ARG BASE={base(root)}", dockerfile), "utf-8")
+    for name in DOCKERFILES:
+        dockerfile = (root / name).read_text("utf-8")
+        (root / name).write_text(re.sub(r"(?m)^ARG BASE=.*$", f"ARG BASE={base(root)}", dockerfile), "utf-8")
 
 
 def lock_file(uv: str, root: Path, file: str, *source: str, given: str = "") -> None:
@@ -126,7 +143,7 @@ def lock_file(uv: str, root: Path, file: str, *source: str, given: str = "") -> 
 
 def main(argv: Sequence[str], *, root: Path = ROOT, stderr: TextIO = sys.stderr) -> int:
     """Lock everything and return the exit code: 1 where the files then disagree."""
-    parser = argparse.ArgumentParser(prog="python -m scripts.requirements", description="Lock wheel, image and site.")
+    parser = argparse.ArgumentParser(prog="python -m scripts.requirements", description="Lock wheel, images and site.")
     parser.add_argument("--uv", default="uv", help="the program uv, which finds the hashes")
     lock(parser.parse_args(argv).uv, root)
     problems = list(disagreements(root))

@@ -25,6 +25,8 @@ NEEDS: Mapping[str, Need] = {
     "bash": Need(("bash",), "the workflows' shell is tested with bash"),
     "chromium": Need(BROWSERS, "the HTML report is tested in a browser: install Chromium or Chrome"),
     "docker": Need(("docker",), "the image is tested with a Docker engine, and none answers `docker info`", ("info",)),
+    "docker-compose": Need(("docker-compose",), "compose.yml is tested with it: install docker-compose", ("version",)),
+    "nginx": Need(("nginx",), "the proxy of the guide is tested with nginx: install Debian's nginx-light"),
     "java": Need(("java",), "runs on a cluster are tested with Spark: install Java 17 or later"),
     "jq": Need(("jq",), "the release workflow is tested with jq: install it"),
     "postgres": Need(

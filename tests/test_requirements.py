@@ -13,7 +13,7 @@ import yaml
 from scripts import requirements
 
 ROOT = requirements.ROOT
-FILES = ("pyproject.toml", "Dockerfile", "requirements")
+FILES = ("pyproject.toml", *requirements.DOCKERFILES, "requirements")
 DIGEST = "0123456789abcdef" * 4
 
 
@@ -64,6 +64,12 @@ def test_what_is_locked_is_what_was_asked_for() -> None:
             "requirements/image.txt: junit-xml: no hashes, or not of SHA-256: run `make requirements`",
         ),
         (
+            "requirements/dev.txt",
+            r"^uvicorn==.*$",
+            "uvicorn==0.1",
+            r"requirements/service.txt: uvicorn: [\d.]+, expected 0.1: run `make requirements`",
+        ),
+        (
             "requirements/build.txt",
             r"--hash=sha256:\w+",
             "--hash=sha256:12",
@@ -98,6 +104,12 @@ def test_what_is_locked_is_what_was_asked_for() -> None:
             "^ARG BASE=.*$",
             "ARG BASE=python:3.13-slim",
             "Dockerfile: ARG BASE is not python:3.13-slim@sha256:[0-9a-f]{64}: run `make requirements`",
+        ),
+        (
+            "Dockerfile.service",
+            "^ARG BASE=.*$",
+            "ARG BASE=python:3.13-slim",
+            "Dockerfile.service: ARG BASE is not python:3.13-slim@sha256:[0-9a-f]{64}: run `make requirements`",
         ),
     ],
 )
@@ -142,15 +154,23 @@ def stand_in(root: Path) -> str:
 
 
 def test_locking_writes_the_base_into_the_dockerfile_and_asks_for_backend_and_package(root: Path) -> None:
-    before = {name: (root / name).read_text() for name in (requirements.IMAGE, requirements.BUILD, requirements.SITE)}
+    before = {name: (root / name).read_text() for name in requirements.HEADERS}
     edit(root, "requirements/base.Dockerfile", "sha256:.*$", f"sha256:{DIGEST}")
     stderr = io.StringIO()
     assert requirements.main(["--uv", stand_in(root)], root=root, stderr=stderr) == 0, stderr.getvalue()
-    assert f"\nARG BASE=python:3.13-slim@sha256:{DIGEST}\n" in (root / "Dockerfile").read_text()
+    for name in requirements.DOCKERFILES:
+        assert f"\nARG BASE=python:3.13-slim@sha256:{DIGEST}\n" in (root / name).read_text()
     assert {name: (root / name).read_text() for name in before} == before
+    alembic, *others = [f"{name}=={version}" for name, version in requirements.of_service(root).items()]
+    assert [line.partition("==")[0] for line in others] == [
+        *("litestar", "prometheus-client", "psycopg", "sqlalchemy", "uvicorn")
+    ]
     assert (root / "asked").read_text().splitlines() == [
         f"['-'] {requirements.backend(root)[0]}",
         "['pyproject.toml', '--extra', 'answers', '--extra', 'text', '--constraints', 'requirements/runtime.txt'] ",
+        "['pyproject.toml', '--extra', 'answers', '--extra', 'text', '--extra', 'service', '--extra', 'postgres', '-', "
+        f"'--constraints', 'requirements/runtime.txt'] {alembic}",
+        *others,
         "['pyproject.toml', '--extra', 'record', '-', '--constraints', 'requirements/runtime.txt'] mkdocs-material",
         "cmarkgfm",
     ]
@@ -171,8 +191,9 @@ def commands(text: str) -> list[str]:
     return [one.strip() for one in re.split(r"&&|\n", text.replace("\\\n", " "))]
 
 
-def test_the_image_installs_nothing_without_a_hash_and_builds_without_isolation() -> None:
-    dockerfile = re.sub(r"(?m)^#.*\n", "", (ROOT / "Dockerfile").read_text())
+@pytest.mark.parametrize("name", requirements.DOCKERFILES)
+def test_an_image_installs_nothing_without_a_hash_and_builds_without_isolation(name: str) -> None:
+    dockerfile = re.sub(r"(?m)^#.*\n", "", (ROOT / name).read_text())
     found = [one for one in commands(dockerfile) if re.match(r"(RUN )?pip ", one)]
     assert len(found) == len(re.findall(r"(?<!without-)pip\b", dockerfile)) == 4
     for command in found:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from msgspec import Struct
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import ColumnElement, Connection, select
 
 from ragcontract.core import bounds
 from ragcontract.service.database import DAY, Rows, index_key, storable
@@ -56,7 +56,6 @@ def retention(connection: Connection) -> Iterator[None]:
         connection.execute(deletions.delete())
 
 
-def expire(connection: Connection, now: int) -> int:
-    """Delete the rows that are too old, and return their number."""
-    with retention(connection):
-        return connection.execute(delete(audit).where(audit.c.at < now - bounds.AUDIT_DAYS * DAY)).rowcount
+def too_old(now: int) -> "ColumnElement[bool]":
+    """Return the condition that a row is no longer kept."""
+    return audit.c.at < now - bounds.AUDIT_DAYS * DAY

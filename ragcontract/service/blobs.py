@@ -50,8 +50,12 @@ class Sent(Struct, frozen=True, kw_only=True):
 def put_blob(connection: Connection, sent: Sent, *, sender: str, now: int) -> bool:
     """Store a blob, and record that its sender may name it; return whether the blob is new."""
     row = {"sha256": sent.sha256, "kind": sent.kind, "bytes": sent.size, "body": sent.body, "created_at": now}
-    is_new = insert_if_new(connection, blobs, row)
-    insert_if_new(connection, uploads, {"sha256": sent.sha256, "sender": sender, "at": now})
+    # The lock keeps one that is there from being deleted, as one that no run has, before the upload is recorded.
+    known = select(blobs.c.kind).where(blobs.c.sha256 == sent.sha256).with_for_update(read=True, key_share=True)
+    is_new = connection.execute(known).first() is None and insert_if_new(connection, blobs, row)
+    upload = {"sha256": sent.sha256, "sender": sender}
+    if not insert_if_new(connection, uploads, {**upload, "at": now}):
+        connection.execute(uploads.update().filter_by(**upload).values(at=now))
     return is_new
 
 

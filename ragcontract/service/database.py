@@ -132,6 +132,13 @@ class Database:
             os.close(target)
             raw.close()
 
+    def size(self, connection: Connection) -> int:
+        """Return how many bytes the database takes on its disk."""
+        if self.file is None:
+            return int(connection.exec_driver_sql("SELECT pg_database_size(current_database())").scalar_one())
+        files = (self.file, self.file.with_name(f"{self.file.name}-wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
     @property
     def waiting(self) -> int:
         """How many writes wait."""

@@ -7,7 +7,7 @@ nobody can be made to log in to a session that somebody else has chosen.
 import secrets
 from typing import NamedTuple, cast
 
-from sqlalchemy import ColumnElement, Connection, delete, exists, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, exists, or_, select, update
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
@@ -106,19 +106,23 @@ def log_in_with_key(connection: Connection, text: str, now: int, ip: str | None)
 
 
 def _begin(connection: Connection, user_id: int, author: Author, how: str) -> str:
-    connection.execute(
-        delete(sessions).where(
-            or_(
-                sessions.c.seen_at <= author.at - bounds.SESSION_IDLE * 1000,
-                sessions.c.created_at <= author.at - bounds.SESSION_SECONDS * 1000,
-            )
-        )
-    )
+    connection.execute(delete(sessions).where(ended_session(author.at)))
     value = secrets.token_urlsafe()  # 32 bytes
     row = {"sha256": digest(value), "user_id": user_id, "created_at": author.at, "seen_at": author.at}
     connection.execute(sessions.insert().values(row))
     record(connection, author, "login", author.actor, f"with a {how}")
     return value
+
+
+def ended_session(now: int) -> "ColumnElement[bool]":
+    """Return the condition that a session has ended."""
+    is_idle = sessions.c.seen_at <= now - bounds.SESSION_IDLE * 1000
+    return or_(is_idle, sessions.c.created_at <= now - bounds.SESSION_SECONDS * 1000)
+
+
+def spent_link(now: int) -> "ColumnElement[bool]":
+    """Return the condition that a key is a link that is no longer valid."""
+    return and_(tokens.c.scopes == LINK, or_(tokens.c.expires_at <= now, tokens.c.revoked_at.is_not(None)))
 
 
 def log_in_failed(connection: Connection, now: int, ip: str | None) -> None:

@@ -65,6 +65,7 @@ class ProjectFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     flag: Flags = Flags()
     redact: Annotated[tuple[str, ...], Meta(max_length=bounds.PROJECT_PATTERNS)] = REDACTED
     keep_days: Annotated[int, Meta(ge=1, le=bounds.SERVICE_DAYS)] = 60
+    keep_runs: Annotated[int, Meta(ge=0, le=bounds.SERVICE_RUNS)] | None = None  # None: what `serve` was started with
 
 
 class MountedProject(Struct, frozen=True, kw_only=True):

@@ -16,7 +16,6 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.service.accounts import has_users
-from ragcontract.service.audit import expire
 from ragcontract.service.database import Database, now_ms
 from ragcontract.service.logging_in import first_admin
 from ragcontract.service.migrate import check_revision, held, prepared
@@ -40,6 +39,7 @@ def serve(
     allowed_hosts: Sequence[str],
     forwarded_allow_ips: str,
     projects: Path | None,
+    keep_runs: int,
     when_ready: Callable[[str, str | None], None],
     fill: Callable[[Database], None] | None = None,
 ) -> None:
@@ -54,9 +54,9 @@ def serve(
         _refuse_strangers(listener, database, is_demo=fill is not None)
         if fill:
             fill(database)
-        settings = Settings(allowed_hosts=(*Settings().allowed_hosts, *allowed_hosts), projects=projects)
+        hosts = (*Settings().allowed_hosts, *allowed_hosts)
+        settings = Settings(allowed_hosts=hosts, projects=projects, keep_runs=keep_runs)
         config = configuration(application(database, settings), forwarded_allow_ips)
-        database.write(lambda connection: expire(connection, now_ms()))
         address, port = listener.getsockname()[:2]
         secret = database.write(lambda connection: first_admin(connection, now_ms()))
         link = f"{_url(HERE.get(address, address), port)}/login?link={secret}" if secret else None

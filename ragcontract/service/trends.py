@@ -7,7 +7,7 @@ keeps them. What was computed while something was added is not stored, so it rep
 import logging
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, takewhile
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -256,9 +256,11 @@ def _changes(section: Section, key: str, shown: Mapping[str, TrendRun]) -> Itera
 class Trends:
     """The thread that computes trends, and the projects that wait for it, each once."""
 
-    def __init__(self, database: Database, folder: Path | None = None) -> None:
-        """Take the database, and the folder of the mounted projects if there are any."""
-        self._database, self.folder = database, folder
+    def __init__(
+        self, database: Database, folder: Path | None = None, failed: Callable[[], None] = lambda: None
+    ) -> None:
+        """Take the database, the folder of the mounted projects if there are any, and what counts errors."""
+        self._database, self.folder, self._failed = database, folder, failed
         self._waiting: deque[int] = deque()
         self._changed = threading.Condition()
         self._ended = False
@@ -313,12 +315,14 @@ class Trends:
             elif old:
                 compute(self._database, project_id, self.folder)
         except (BusyError, SQLAlchemyError) as error:
+            self._failed()
             log.warning("a trend was not computed, which is tried again: %s", type(error).__name__)
             if project_id is not None:
                 self.note(project_id)
             with self._changed:
                 self._changed.wait_for(lambda: self._ended, bounds.SERVICE_DATABASE_WAIT)
         except Exception:
+            self._failed()
             log.exception("the trend of project %s could not be computed", project_id)
 
 

@@ -1,15 +1,23 @@
 """Limits on the projects of the team service: what an operator mounts, and what is computed of recorded runs."""
 
+import itertools
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from sqlalchemy import Connection, select
+
+from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.history.entry import NewEntry
+from ragcontract.service import retention
+from ragcontract.service.blobs import Sent, put_blob
+from ragcontract.service.database import DAY, Database, now_ms
 from ragcontract.service.mounted import mounted_projects
 from ragcontract.service.projects_and_runs import verdicts_before
-from ragcontract.service.tables import metadata
-from ragcontract.service.trends import compute, stored_trend
+from ragcontract.service.retention import Keep, Retention
+from ragcontract.service.tables import audit, blobs, metadata, runs
+from ragcontract.service.trends import Trends, compute, stored_trend
 from tests.bounds.lab import Case, Cases, Lab
 from tests.bounds.service import a_database
 from tests.builders import as_jsonl, golden
@@ -128,7 +136,62 @@ def passes(lab: Lab, number: int) -> bool:
     return bool(Recorded(lab, contract_of(["q0"]), [first, *dirty, last]).diff().status_code == 200)
 
 
+def kept(lab: Lab, number: int) -> bool:
+    """Return whether so many runs stay, which none is the baseline of."""
+    recorded = Recorded(lab, contract_of(["q0"]), [*runs_of([9] * number, verdict="fail")])
+    retention_of(recorded.database).delete(now_ms())
+    with recorded.database.read() as connection:
+        return len(connection.execute(select(runs)).all()) == number
+
+
+def retention_of(database: Database) -> Retention:
+    return Retention(database, Keep(runs=bounds.KEEP_RUNS), Trends(database))
+
+
+def unnamed(lab: Lab, age: int) -> bool:
+    """Return whether a blob that no run has stays at this age, in seconds."""
+    database, sent = a_database(lab), Sent.of("results", b"x")
+    database.write(metadata.create_all)
+    database.write(lambda connection: put_blob(connection, sent, sender="key:ci", now=0))
+    retention_of(database).delete(age * 1_000)
+    with database.read() as connection:
+        return connection.execute(select(blobs.c.kind)).first() is not None
+
+
+def in_a_transaction(lab: Lab, fill: Callable[[Connection], object]) -> bool:
+    """Return whether what is old goes in one transaction."""
+    database, transactions = a_database(lab), itertools.count()
+    database.write(metadata.create_all)
+    database.write(fill)
+    write = database.write
+    lab.patch.setattr(database, "write", lambda job: (next(transactions), write(job))[1])
+    retention_of(database).delete(2 * bounds.AUDIT_DAYS * DAY)
+    return next(transactions) == 1
+
+
+def rows_in_a_transaction(lab: Lab, number: int) -> bool:
+    row = {"at": 1, "actor": "a", "action": "b", "subject": "c"}
+    return in_a_transaction(lab, lambda connection: connection.execute(audit.insert(), [row] * number))
+
+
+def time_of_a_transaction(lab: Lab, milliseconds: int) -> bool:
+    """Delete two blobs, the second when just less than this time has passed."""
+    clock = itertools.count()
+    lab.patch.setattr(retention, "seconds", lambda: next(clock) * (milliseconds - 0.5) / 1_000)
+
+    def fill(connection: Connection) -> None:
+        for data in (b"x", b"y"):
+            put_blob(connection, Sent.of("results", data), sender="key:ci", now=0)
+
+    return in_a_transaction(lab, fill)
+
+
 CASES: Cases = {
+    "KEEP_RUNS": Case(kept, small=3),
+    "SERVICE_RUNS": Case(lambda lab, number: mounted(lab, f"keep_runs: {number}\n")),
+    "UNNAMED_SECONDS": Case(unnamed),
+    "RETENTION_MS": Case(time_of_a_transaction),
+    "RETENTION_ROWS": Case(rows_in_a_transaction, small=3),
     "MOUNTED_PROJECTS": Case(lambda lab, number: mounted(lab, "name: x\n", number), small=3),
     "PROJECT_NAME": Case(lambda lab, size: mounted(lab, f"name: {'x' * size}\n")),
     "PROJECT_TIMEOUT": Case(lambda lab, seconds: mounted(lab, f"timeout: {seconds}\n")),

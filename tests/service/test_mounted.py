@@ -23,6 +23,7 @@ sampling: {ok: 0.2, error: 1.0, flagged: 1.0}
 flag: {latency_ms: auto, confidence_lt: 0.5}   # auto: over twice yesterday's p95
 redact: [email, phone, card, iban, key, "order-[0-9]{8}"]
 keep_days: 60
+keep_runs: 2000                    # 0 for all; default: `serve --keep-runs`, 1000
 """
 
 
@@ -47,7 +48,7 @@ def test_the_documented_file_is_mounted_projects(tmp_path: Path) -> None:
     file = project.file
     assert (project.slug, project.name, project.folder) == ("docs", "Docs search", tmp_path / "docs")
     assert (file.python, file.secrets, file.schedule) == ("/venvs/docs/bin/python", ["SEARCH_TOKEN"], "03:00")
-    assert (file.timeout, file.keep_days, file.redact[-1]) == (3_600, 60, "order-[0-9]{8}")
+    assert (file.timeout, file.keep_days, file.keep_runs, file.redact[-1]) == (3_600, 60, 2_000, "order-[0-9]{8}")
     assert (file.sampling.ok, file.flag.latency_ms, file.flag.confidence_lt) == (0.2, "auto", 0.5)
 
 

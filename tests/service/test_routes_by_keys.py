@@ -83,6 +83,7 @@ ROWS = {
     ),
     "GET /healthz": Row(may=EVERYBODY, path="/healthz"),
     "GET /readyz": Row(may=EVERYBODY, path="/readyz"),
+    "GET /metrics": Row(may=READ, path="/metrics"),
     "GET /login": Row(may=EVERYBODY, path="/login"),
     "POST /login": Row(may=EVERYBODY, path="/login", body={"data": {"next": ["/", "/"]}}),
     "POST /logout": Row(may=EVERYBODY_SIGNED_IN, path="/logout", is_page=True),
@@ -200,7 +201,7 @@ def test_the_description_has_every_route_of_the_api_with_its_problems(database: 
     of_api = {
         _plain(name)
         for name, row in ROWS.items()
-        if row.path.startswith(("/api/v1/", "/healthz", "/readyz")) and row.may != NOBODY
+        if row.path.startswith(("/api/v1/", "/healthz", "/readyz", "/metrics")) and row.may != NOBODY
     }
     assert described_routes == of_api - {"GET /api/v1/openapi.json"}
     assert schema["openapi"].startswith("3.1")

@@ -23,6 +23,7 @@ from ragcontract.service.web.app import Settings, application
 from tests.process import rag_contract
 from tests.service.askers import author
 from tests.service.conftest import name_of, open_database
+from tests.service.listening import until
 from tests.service.postgres import Cluster
 from tests.service.running import serving
 
@@ -181,9 +182,13 @@ def test_a_start_deletes_rows_of_the_audit_log_that_are_too_old(migrated: URL, t
 
     with open_database(migrated) as database:
         database.write(fill)
-        with serving("--db", name_of(migrated), cwd=tmp_path), database.read() as connection:
-            actions = connection.execute(select(audit.c.action).order_by(audit.c.id)).scalars().all()
-    assert actions == ["login", "user.add", "link.add"]
+
+        def actions() -> list[str]:
+            with database.read() as connection:
+                return [*connection.execute(select(audit.c.action).order_by(audit.c.id)).scalars()]
+
+        with serving("--db", name_of(migrated), cwd=tmp_path):
+            until(lambda: actions() == ["login", "user.add", "link.add"])
 
 
 @pytest.fixture

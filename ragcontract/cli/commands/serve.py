@@ -40,6 +40,13 @@ DEMO: Line[Callable[..., None]] = Line(home="ragcontract.service.demo.demo_datab
     metavar="DIR",
     help="A folder with a folder for each project that the service runs itself.",
 )
+@click.option(
+    "--keep-runs",
+    type=click.IntRange(0, bounds.SERVICE_RUNS),
+    default=bounds.KEEP_RUNS,
+    metavar="N",
+    help=f"How many runs of a project are kept; 0 for all. [{bounds.KEEP_RUNS}]",
+)
 @click.option("--demo", is_flag=True, help="Serve four invented projects with 90 days of runs. Nothing is kept.")
 @click.pass_context
 def command(
@@ -51,6 +58,7 @@ def command(
     allowed_hosts: Sequence[str],
     forwarded_allow_ips: str,
     projects: Path | None,
+    keep_runs: int,
     demo: bool,
 ) -> int:
     """Serve the history of all projects to CI and to people.
@@ -81,5 +89,5 @@ def command(
         with share_done("checking 90 days of runs") as done:
             of_service(DEMO)(**of_all, now=clock(), done=done)
     else:
-        of_service(SERVE)(**of_all, db=db, projects=projects)
+        of_service(SERVE)(**of_all, db=db, projects=projects, keep_runs=keep_runs)
     return ExitCode.PASS

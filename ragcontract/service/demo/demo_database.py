@@ -36,7 +36,7 @@ def serve_demo(*, now: datetime, done: Done, **options: Any) -> None:
     """Serve the demo as :func:`~ragcontract.service.serving.serve` does; its database is deleted at the end."""
     with TemporaryDirectory(prefix="rag-contract-demo-") as folder:
         db = str(Path(folder, "service.db"))
-        serve(**options, db=db, projects=None, fill=lambda database: fill(database, now, done))
+        serve(**options, db=db, projects=None, keep_runs=0, fill=lambda database: fill(database, now, done))
 
 
 def fill(database: Database, now: datetime, done: Done = lambda _: None) -> None:

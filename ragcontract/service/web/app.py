@@ -29,6 +29,7 @@ from ragcontract.core.version import __version__
 from ragcontract.service.database import Database, now_ms
 from ragcontract.service.migrate import check_revision
 from ragcontract.service.mounted import mounted_projects, write_mounted
+from ragcontract.service.retention import Keep, Retention
 from ragcontract.service.trends import Trends
 from ragcontract.service.web import administration, entries, login, projects, runs
 from ragcontract.service.web.authentication import (
@@ -42,6 +43,7 @@ from ragcontract.service.web.authentication import (
     principal_of,
 )
 from ragcontract.service.web.middleware import Front
+from ragcontract.service.web.monitoring import Monitoring, metrics
 from ragcontract.service.web.pages import (
     key_pages,
     overview,
@@ -70,6 +72,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     allowed_hosts: Sequence[str] = ("localhost", "127.0.0.1", "[::1]")
     projects: Path | None = None  # has a folder for each project that the service runs itself
+    keep_runs: int = bounds.KEEP_RUNS  # of each project, unless its project.yml says another number; 0 for all
 
 
 @get("/healthz", access=OPEN, sync_to_thread=False)
@@ -156,6 +159,7 @@ ROUTES: Sequence[ControllerRouterHandler] = (
 PAGES: Sequence[ControllerRouterHandler] = (
     healthz,
     readyz,
+    metrics,
     static_file,
     *login.ROUTES,
     *overview.ROUTES,
@@ -183,10 +187,14 @@ def application(database: Database, settings: Settings) -> Litestar:
 
     Raises :class:`~ragcontract.core.errors.InputError` if anything is wrong with the mounted projects.
     """
-    if settings.projects is not None:
-        mounted = mounted_projects(settings.projects)
+    mounted = mounted_projects(settings.projects) if settings.projects is not None else []
+    if mounted:
         database.write(partial(write_mounted, mounted=mounted, now=now_ms()))
-    trends = Trends(database, settings.projects)
+    monitoring = Monitoring()
+    trends = Trends(database, settings.projects, monitoring.errors_of("trends"))
+    of_mounted = {each.slug: each.file.keep_runs for each in mounted if each.file.keep_runs is not None}
+    keep = Keep(runs=settings.keep_runs, of_projects=of_mounted)
+    retention = Retention(database, keep, trends, monitoring.errors_of("retention"))
     app = Litestar(
         route_handlers=[
             Router(path=API, route_handlers=ROUTES),
@@ -196,6 +204,7 @@ def application(database: Database, settings: Settings) -> Litestar:
         dependencies={
             "database": Provide(lambda: database, sync_to_thread=False),
             "trends": Provide(lambda: trends, sync_to_thread=False),
+            "monitoring": Provide(lambda: monitoring, sync_to_thread=False),
             "principal": Provide(principal_of, sync_to_thread=False),
             "author": Provide(author_of, sync_to_thread=False),
         },
@@ -205,12 +214,12 @@ def application(database: Database, settings: Settings) -> Litestar:
         request_class=CheckedRequest,
         request_max_body_size=bounds.BLOB,  # the front has the limits of each request
         template_config=TemplateConfig(instance=JinjaTemplateEngine.from_environment(environment())),
-        on_startup=[_use_enough_threads, trends.start],
-        on_shutdown=[trends.close],
+        on_startup=[_use_enough_threads, trends.start, retention.start],
+        on_shutdown=[retention.close, trends.close],
         logging_config=None,
         debug=False,
     )
-    front = Front(app.asgi_handler, database, settings.allowed_hosts)
+    front = Front(app.asgi_handler, database, settings.allowed_hosts, monitoring)
     app.asgi_handler = front
     app.state["rates"] = front.rates
     return app

@@ -25,6 +25,7 @@ from ragcontract.service.accounts import Principal, note_key_use
 from ragcontract.service.database import BusyError, Database, now_ms
 from ragcontract.service.logging_in import note_session_use
 from ragcontract.service.web.authentication import Credential, credential_of, header, host_of, principal_with
+from ragcontract.service.web.monitoring import Monitoring
 from ragcontract.service.web.pages.problem_page import answer
 from ragcontract.service.web.problem_details import ProblemError
 from ragcontract.service.web.request_limits import (
@@ -63,9 +64,12 @@ CLOSING = frozenset({408, 413})  # the rest of the body is not waited for
 class Front:
     """The ASGI application around the routes."""
 
-    def __init__(self, app: ASGIApp, database: Database, allowed_hosts: Collection[str]) -> None:
+    def __init__(
+        self, app: ASGIApp, database: Database, allowed_hosts: Collection[str], monitoring: Monitoring
+    ) -> None:
         self._app = app
         self._database = database
+        self._monitoring = monitoring
         self._hosts = frozenset(host.lower() for host in allowed_hosts)
         self.rates = RequestRates()
         self._bodies = Bodies()
@@ -100,11 +104,14 @@ class Front:
             await response.to_asgi_response(app=None, request=request)(scope, receive, send_with_headers)
         finally:
             key = PREFIX.match(dict(scope["headers"]).get(b"authorization", b""))
+            route = scope.get("path_template")  # None where there is none: a path could be anything
+            duration = time.perf_counter() - start
+            self._monitoring.answered(scope["method"], route, status, duration)
             facts = {
                 "method": scope["method"],
-                "route": scope.get("path_template"),  # None where there is none: a path could be anything
+                "route": route,
                 "status": status,
-                "ms": round((time.perf_counter() - start) * 1_000, 1),
+                "ms": round(duration * 1_000, 1),
                 "key": key[1].decode() if key else None,
             }
             log.info("request", extra={"facts": facts})
