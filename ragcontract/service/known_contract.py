@@ -81,7 +81,7 @@ def sender_of(connection: Connection, project_id: int, contract: KnownContract) 
     if run is None or run.golden != contract.digest:
         return None
     columns = runs.c.id, runs.c.created_at, runs.c.commit_sha
-    return connection.execute(select(*columns).where(runs.c.id == run.id)).one()
+    return connection.execute(select(*columns).where(runs.c.id == run.id)).first()
 
 
 def _mounted(connection: Connection, project_id: int, folder: Path | None) -> bytes | None:

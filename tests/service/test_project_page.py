@@ -223,7 +223,7 @@ def test_without_golden_queries_the_means_are_as_they_were_recorded(served: Serv
     assert "The service has none: no contract is known" in text
     text = page_of(served, "/p/docs/queries").text
     assert "The service has no golden queries of this project: no contract is known" in text
-    assert "Send a run of the default branch with rag-contract history add" in text
+    assert "Send a run of the default branch with rag-contract history add, in the CI job" in text
 
 
 def hostile_runs() -> tuple[list[NewEntry], bytes]:
