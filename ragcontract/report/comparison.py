@@ -371,10 +371,10 @@ class MeanRow(NamedTuple):
 
 
 def mean_tables(made: RunComparison) -> Iterator[tuple[ComparedMetric, list[MeanRow]]]:
-    """Yield each metric at the largest cut-off with a row for each run."""
+    """Yield each metric at the largest cut-off, if any run has its mean, with a row for each run."""
     runs = list(zip(labels(made), made.runs, strict=True))
     for key, metric in made.metrics.items():
-        if metric.k in {None, max(made.k)}:
+        if metric.k in {None, max(made.k)} and any(run.metrics[key].mean is not None for _, run in runs):
             yield metric, [_row(label, run.metrics[key]) for label, run in runs]
 
 
