@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
-from sqlalchemy import Connection, RowMapping, Select, select, tuple_
+from sqlalchemy import Connection, RowMapping, Select, select, true, tuple_
 
 from ragcontract.contract.resolve import Contract
 from ragcontract.core import bounds
@@ -66,8 +66,11 @@ class RunDiff(Struct, frozen=True, kw_only=True):
     won: Sequence[ChangedQuery]
 
 
-def last_pass(connection: Connection, project: int, run: RowMapping) -> RowMapping | None:
-    """Return the newest run of the project's branch before a run that passed with results; None if there is none."""
+def last_pass(connection: Connection, project: int, run: RowMapping | None = None) -> RowMapping | None:
+    """Return the newest run of the project's branch that passed with results, before a run if that is not None.
+
+    None if there is none.
+    """
     of_branch = runs.c.branch.is_not_distinct_from(project_branch(connection, project))
     passed = of_branch, runs.c.verdict == "pass", runs.c.results.is_not(None)
     newest = _before(project, run).where(*passed).limit(bounds.SERVICE_PASSES)
@@ -82,9 +85,9 @@ def run_before(connection: Connection, project: int, run: RowMapping) -> RowMapp
     return connection.execute(newest).mappings().one_or_none()
 
 
-def _before(project: int, run: RowMapping) -> "Select[Any]":
-    """Return a query for the runs of a project before a run, the newest first."""
-    before = tuple_(runs.c.created_at, runs.c.id) < (run["created_at"], run["id"])
+def _before(project: int, run: RowMapping | None) -> "Select[Any]":
+    """Return a query for the runs of a project, the newest first: all, or those before a run."""
+    before = tuple_(runs.c.created_at, runs.c.id) < (run["created_at"], run["id"]) if run else true()
     return select(*LISTED, *DETAILS).join(projects).where(runs.c.project_id == project, before).order_by(*NEWEST)
 
 
