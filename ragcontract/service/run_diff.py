@@ -86,7 +86,7 @@ def run_before(connection: Connection, project: int, run: RowMapping) -> RowMapp
 
 
 def _before(project: int, run: RowMapping | None) -> "Select[Any]":
-    """Return a query for the runs of a project, the newest first: those before a run if that is not None."""
+    """Return a query for the runs of a project, the newest first: all, or those before a run."""
     before = tuple_(runs.c.created_at, runs.c.id) < (run["created_at"], run["id"]) if run else true()
     return select(*LISTED, *DETAILS).join(projects).where(runs.c.project_id == project, before).order_by(*NEWEST)
 

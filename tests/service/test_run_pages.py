@@ -12,7 +12,7 @@ from sqlalchemy import insert
 from ragcontract.history.entry import EntryGate, NewEntry, encode
 from ragcontract.service.tables import runs
 from tests.history.entries import new_entry
-from tests.history.trends import contract, ids_of, results_at, run_at
+from tests.history.trends import commit_of, contract, ids_of, results_at, run_at
 from tests.service.askers import client_of
 from tests.service.conftest import HOSTILE
 from tests.service.served import Served
@@ -81,6 +81,8 @@ def test_what_changed_since_the_last_pass_is_the_answer(served: Served, pages: P
     assert {f"/runs/{first}", f"/runs/{last}/compare/last-pass"} <= {*page.links}
     queries = [link for link in page.links if "/query?" in link]
     assert queries == [f"/p/docs/query?id={query}" for query in (IDS[0], IDS[7], IDS[4])]
+    between = f"https://github.com/org/app/compare/{commit_of(0):0<40}...{commit_of(3):0<40}"
+    assert between in page.links
     passing = pages.get(f"/runs/{first}")
     assert answer_of(passing) == "No run of main passed before this one."
 

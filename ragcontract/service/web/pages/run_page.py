@@ -1,5 +1,6 @@
 """The pages of a run, which say why it failed, and what changed since the last pass."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -35,6 +36,7 @@ from ragcontract.service.web.pages.page_frame import environment, require_projec
 from ragcontract.service.web.parameters import Asker, Background, Db, Number, require_project, require_run
 from ragcontract.service.web.runs import diff_of, other_run
 
+_GITHUB_JOB = re.compile(r"(https://[!-~]+)/actions/runs/[0-9]+", re.ASCII)
 RANK: dict[str, int] = {status: place for place, status in enumerate(WORST_FIRST)}
 
 
@@ -75,6 +77,7 @@ class SincePass(Struct, frozen=True, kw_only=True):
     is_whole: bool  # False if the entries do not list all broken queries
     metrics: list[MovedMetric]
     inputs: list[str]  # that are not the same
+    commits: str | None  # the address of the list of commits in between, on GitHub
 
 
 class ShownGate(NamedTuple):
@@ -158,6 +161,7 @@ def _since(connection: Connection, entry: Entry, rules: Mapping[str, Sequence[st
         is_whole=entry.lists_all_broken and before.lists_all_broken,
         metrics=[*_moved(before, entry)],
         inputs=[*_changed_inputs(before, entry)],
+        commits=_commits_between(before, entry),
     )
 
 
@@ -183,6 +187,12 @@ def _changed_inputs(before: Entry, now: Entry) -> Iterator[str]:
         yield "the golden queries"
     if before.inputs.config != now.inputs.config:
         yield "the configuration"
+
+
+def _commits_between(before: Entry, now: Entry) -> str | None:
+    """Return where GitHub lists the commits between two runs; the address of the CI job says in which repository."""
+    job = _GITHUB_JOB.fullmatch(now.source.run_url or "")
+    return f"{job[1]}/compare/{before.commit}...{now.commit}" if job and before.commit and now.commit else None
 
 
 def _gates(entry: Entry) -> Iterator[ShownGate]:
