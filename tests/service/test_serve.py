@@ -162,7 +162,11 @@ def test_the_log_has_a_line_of_json_for_each_request_without_queries_and_keys(tm
             served.client.get("/private/path?q=private", headers=headers),
             served.client.get("/private/path"),
         ]
+        with socket.create_connection(served.address) as other:  # of which the server itself has a line
+            other.sendall(b"private\r\n\r\n")
+            assert other.recv(1_000).startswith(b"HTTP/1.1 400 ")
         lines = [json.loads(line) for line in served.ended()[2].splitlines()]
+    assert [line["level"] for line in lines if line["message"].startswith("Invalid HTTP request")] == ["warning"]
     requests = [line for line in lines if line["message"] == "request"]
     assert [line["request"] for line in requests] == [answer.headers["x-request-id"] for answer in answers]
     assert [(line["method"], line["route"], line["status"], line["key"]) for line in requests] == [
