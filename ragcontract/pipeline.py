@@ -25,7 +25,7 @@ from ragcontract.report.formats import ANSWERED
 from ragcontract.report.queries import query_reports
 from ragcontract.report.record import Detail, Provenance, QueryReport, Report
 
-__all__ = ["Inputs", "Outcome", "check", "check_loaded", "load"]
+__all__ = ["Inputs", "Outcome", "check", "load"]
 log = logging.getLogger(__name__)
 
 
@@ -85,28 +85,16 @@ def check(
     detail: Detail | None = None,
     source: Provenance | None = None,
     tests_all: bool = False,
+    contract: Contract | None = None,
 ) -> Outcome:
-    """Check a run against its contract.
+    """Check a run against its contract, which is loaded unless it is known.
 
     ``detail`` says which queries report.json lists; the default depends on their number. ``source`` is the origin of
     the report. ``tests_all`` says whether changes without a limit are tested as well. Raises
     :class:`~ragcontract.core.errors.InputError` with all problems of all inputs if it cannot be judged.
     """
-    contract = load(inputs, registry)
+    contract = contract or load(inputs, registry)
     log.debug("loaded: %d golden queries, %d gates", len(contract.queries), len(contract.gates))
-    return check_loaded(contract, inputs, now=now, detail=detail, source=source, tests_all=tests_all)
-
-
-def check_loaded(
-    contract: Contract,
-    inputs: Inputs,
-    *,
-    now: datetime,
-    detail: Detail | None = None,
-    source: Provenance | None = None,
-    tests_all: bool = False,
-) -> Outcome:
-    """Check a run as :func:`check` does, against a contract that was loaded from these inputs."""
     evaluation = evaluate(contract, inputs, now)
     log.debug("evaluated: %d queries of the run", evaluation.run.queries)
     problems = all_problems(evaluation, inputs, now)

@@ -96,7 +96,7 @@ class _Checks:
         if key not in self._contracts:
             self._contracts[key] = pipeline.load(inputs)
         provenance = msgspec.convert(source, Provenance, from_attributes=True)
-        outcome = pipeline.check_loaded(self._contracts[key], inputs, now=run.at, source=provenance)
+        outcome = pipeline.check(inputs, now=run.at, source=provenance, contract=self._contracts[key])
         return facts.add_to_report(outcome)
 
 

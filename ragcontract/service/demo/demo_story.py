@@ -25,11 +25,10 @@ NIGHTS, HOUR = 90, 3  # a run a night, at 03:00 UTC
 EVERY_NIGHT = 30  # nights; before them, a run only if there was a new commit
 SEED = 34
 MONDAY, TUESDAY, SATURDAY, SUNDAY = 0, 1, 5, 6
-SWAPPED, UNWANTED = 0.05, 0.015  # how often a rebuilt index swaps the first results, and the agent looks up too much
+SWAPPED, UNWANTED = 0.07, 0.015  # how often a rebuilt index swaps the first results, and the agent looks up too much
 CHUNKS, RAISED_AFTER, WAIVED_AFTER = 60, 14, 16  # the night of smaller chunks at the earliest, and nights after it
 WAIVED_DAYS = 21  # from now
-PULL_REQUESTS = 0.1  # a working day
-BLOCKED = 0.35  # of them, at first
+PULL_REQUEST_DAYS = 7  # working days from a pull request to the next; every second one is blocked at first
 RANKS = {  # of the documents that are ranked worse since chunks are smaller
     "remove_teammate": 2,
     "change_plan": 3,
@@ -204,6 +203,7 @@ class _PullRequests:
     def __init__(self, project: DemoProject, calendar: Calendar) -> None:
         self._project, self._calendar = project, calendar
         self._next = project.first_pull_request
+        self._opened_so_far = 0
 
     def of_day(
         self, night: int, rows: Sequence[Row], random: Random
@@ -215,19 +215,25 @@ class _PullRequests:
         elif slug == "support-agent" and night == NIGHTS - 2:
             looked_up = _rows(self._project, self._calendar.lookup - 1, self._calendar, random)
             yield timedelta(hours=12, minutes=8), "look-up-before-refund", *self._opened("a"), looked_up
-        elif at.weekday() not in {SATURDAY, SUNDAY} and random.random() < PULL_REQUESTS:
+        elif at.weekday() not in {SATURDAY, SUNDAY} and self._is_due(night):
             branch = random.choice(self._project.branches)
             after = timedelta(hours=random.randint(5, 10), minutes=random.randint(0, 59))
             opened = self._opened("a")
-            if random.random() < BLOCKED:
+            if self._opened_so_far % 2:
                 yield after, branch, *opened, _worse(rows, random)
                 opened = opened[0], self._calendar.commit(f"{opened[0]} b")
                 after += timedelta(hours=2, minutes=random.randint(0, 59))
             yield after, branch, *opened, rows
 
+    def _is_due(self, night: int) -> bool:
+        """Return whether a pull request is opened on a working day; projects have theirs on different days."""
+        days = sum(at.weekday() not in {SATURDAY, SUNDAY} for at in self._calendar.nights[:night])
+        return (days + self._project.first_pull_request) % PULL_REQUEST_DAYS == 0
+
     def _opened(self, name: str) -> tuple[int, str]:
         """Return the number of a new pull request, and its commit."""
         number, self._next = self._next, self._next + 3
+        self._opened_so_far += 1
         return number, self._calendar.commit(f"{number} {name}")
 
 
@@ -256,7 +262,7 @@ def _good_rows(folder: Path) -> Sequence[Row]:
 def _varied(row: Row, random: Random) -> Row:
     """Return a row as another night has it, with other times and scores; the index was rebuilt."""
     results = list(row.get("results", ()))
-    if results and random.random() < SWAPPED:
+    if random.random() < SWAPPED and results and row["query_id"] not in RANKS:
         first, second, *others = (result["doc_id"] for result in results)
         results = _ranked(results, [second, first, *others])
     varied = row | {"latency_ms": round(row["latency_ms"] * random.uniform(0.9, 1.12))}
