@@ -86,8 +86,7 @@ def command(
     }
     gc.enable()  # it is off for commands that end soon
     if demo:
-        with share_done("checking 90 days of runs") as done:
-            of_service(DEMO)(**of_all, now=clock(), done=done)
+        of_service(DEMO)(**of_all, now=clock(), progress=share_done("checking 90 days of runs"))
     else:
         of_service(SERVE)(**of_all, db=db, projects=projects, keep_runs=keep_runs)
     return ExitCode.PASS

@@ -1,7 +1,7 @@
 """Fills a database with the demo. Each project is checked in a process of its own, which halves the time and more."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
 from heapq import merge
 from itertools import islice
@@ -32,11 +32,15 @@ CI = Principal(actor="key:demo", scopes=frozenset({"record"}))
 AT_ONCE = 20  # entries in a transaction
 
 
-def serve_demo(*, now: datetime, done: Done, **options: Any) -> None:
+def serve_demo(*, now: datetime, progress: AbstractContextManager[Done], **options: Any) -> None:
     """Serve the demo as :func:`~ragcontract.service.serving.serve` does; its database is deleted at the end."""
+
+    def filled(database: Database) -> None:
+        with progress as done:
+            fill(database, now, done)
+
     with TemporaryDirectory(prefix="rag-contract-demo-") as folder:
-        db = str(Path(folder, "service.db"))
-        serve(**options, db=db, projects=None, keep_runs=0, fill=lambda database: fill(database, now, done))
+        serve(**options, db=str(Path(folder, "service.db")), projects=None, keep_runs=0, fill=filled)
 
 
 def fill(database: Database, now: datetime, done: Done = lambda _: None) -> None:
