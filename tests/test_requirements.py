@@ -165,13 +165,13 @@ def test_locking_writes_the_base_into_the_dockerfile_and_asks_for_backend_and_pa
     assert [line.partition("==")[0] for line in others] == [
         *("litestar", "prometheus-client", "psycopg", "sqlalchemy", "uvicorn")
     ]
+    extras, constraints = "'--extra', 'answers', '--extra', 'text'", "'--constraints', 'requirements/runtime.txt'"
     assert (root / "asked").read_text().splitlines() == [
         f"['-'] {requirements.backend(root)[0]}",
-        "['pyproject.toml', '--extra', 'answers', '--extra', 'text', '--constraints', 'requirements/runtime.txt'] ",
-        "['pyproject.toml', '--extra', 'answers', '--extra', 'text', '--extra', 'service', '--extra', 'postgres', '-', "
-        f"'--constraints', 'requirements/runtime.txt'] {alembic}",
+        f"['pyproject.toml', {extras}, {constraints}] ",
+        f"['pyproject.toml', {extras}, '--extra', 'service', '--extra', 'postgres', '-', {constraints}] {alembic}",
         *others,
-        "['pyproject.toml', '--extra', 'record', '-', '--constraints', 'requirements/runtime.txt'] mkdocs-material",
+        f"['pyproject.toml', '--extra', 'record', '-', {constraints}] mkdocs-material",
         "cmarkgfm",
     ]
 

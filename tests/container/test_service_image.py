@@ -36,9 +36,9 @@ print(json.dumps([answer.status, dict(answer.getheaders()), answer.read().decode
 """
 
 
-def docker(*argv: str, check: bool = True, **options: Any) -> str:
+def docker(*argv: str, check: bool = True) -> str:
     """Run docker and return what it prints; an error of it is the test's."""
-    done = subprocess.run(["docker", *argv], capture_output=True, text=True, check=False, **options)
+    done = subprocess.run(["docker", *argv], capture_output=True, text=True, check=False)
     assert not check or done.returncode == 0, done.stdout + done.stderr
     return done.stdout.strip()
 
