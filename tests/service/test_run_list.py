@@ -1,6 +1,5 @@
 """The page that lists the runs of a project: what it is asked for, and what stands out."""
 
-from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
@@ -10,16 +9,14 @@ from ragcontract.service.database import Database
 from ragcontract.service.tables import projects, runs
 from ragcontract.service.web.pages import run_list
 from tests.history.entries import FIRST, RUN, new_entry
-from tests.service.askers import client_of
 from tests.service.conftest import HOSTILE
 from tests.service.served import Served
 from tests.service.visiting import Page, Pages, assert_harmless
 
 
 @pytest.fixture
-def pages(served: Served) -> Iterator[Pages]:
-    with client_of(served.database) as client:
-        yield Pages(client, served.key)
+def pages(served: Served) -> Pages:
+    return Pages(served.client, served.key)
 
 
 def sent(served: Served, verdicts: str, *, branch: str = "main", hours: float = 0, step: float = 24) -> list[int]:

@@ -1,7 +1,6 @@
 """The pages of a run: why it failed, what changed since the last pass, and how it compares with another run."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from ragcontract.history.entry import EntryGate, NewEntry, encode
 from ragcontract.service.tables import runs
 from tests.history.entries import new_entry
 from tests.history.trends import commit_of, contract, ids_of, results_at, run_at
-from tests.service.askers import client_of
 from tests.service.conftest import HOSTILE
 from tests.service.served import Served
 from tests.service.visiting import Page, Pages, assert_harmless, hostile_runs, text_of
@@ -23,9 +21,8 @@ HELD = dict.fromkeys(IDS, 1)
 
 
 @pytest.fixture
-def pages(served: Served) -> Iterator[Pages]:
-    with client_of(served.database) as client:
-        yield Pages(client, served.key)
+def pages(served: Served) -> Pages:
+    return Pages(served.client, served.key)
 
 
 @pytest.fixture
