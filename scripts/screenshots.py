@@ -1,7 +1,8 @@
-"""Takes screenshots of the pull request comment and of the HTML report: ``python -m scripts.screenshots [FOLDER]``.
+"""Takes screenshots of what people see: ``python -m scripts.screenshots [FOLDER]``.
 
 The comment is rendered by GitHub's parser (cmarkgfm) and stylesheet (npm's github-markdown-css) in headless Chromium.
-The screenshots show a passing, a failing, a huge and a hostile contract, on a wide and a narrow screen.
+The screenshots show the comment and the HTML report of a passing, a failing, a huge and a hostile contract, and each
+page of the team service with its demo, on a wide and a narrow screen.
 """
 
 import subprocess
@@ -24,14 +25,30 @@ from ragcontract.report import markdown
 from ragcontract.report.html import page as html
 from ragcontract.report.record import Report
 from ragcontract.runs.readers import open_baseline, open_run
+from ragcontract.service.database import Database, database_url
+from ragcontract.service.demo.demo_database import fill
+from ragcontract.service.migrate import migrate
 from tests.browser import Browser
 from tests.builders import golden, run, write_jsonl
+from tests.service.askers import new_session, new_user
+from tests.service.running import running
 
 ROOT = Path(__file__).parent.parent
 STYLESHEET = "github-markdown-css@5.9.0"
 WIDTHS = {"wide": 900, "narrow": 400}
 PAGE_WIDTHS = {"wide": 1200, "narrow": 400}
 HOSTILE = "`|</td></table></details><img src=x>![x](x) [a](http://b.example) @octocat #1 \x1b[31m\u202e **x** ```"
+PAGES = {
+    "overview": "",
+    "project": "p/docs-answers",
+    "runs": "p/support-agent/runs",
+    "queries": "p/shop-chatbot/queries",
+    "query": "p/shop-chatbot/query?id=gift_wrapping",
+    "run": "runs/1",
+    "compare": "runs/1/compare/last-pass",
+    "settings": "settings",
+    "login": "login",
+}
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 
 
@@ -96,6 +113,26 @@ def shoot(browser: Browser, content: str, picture: Path, width: int, scheme: str
     print(picture)
 
 
+def shoot_service(browser: Browser, folder: Path, target: Path) -> None:
+    """Take screenshots of the pages of the team service."""
+    with closing(Database(database_url(str(folder / "service.db")))) as database:
+        migrate(database)
+        fill(database, NOW)
+        key = database.write(lambda connection: new_user(connection, "ana"))
+        cookie = database.write(lambda connection: new_session(connection, key))
+        with running(database) as service:
+            for (name, path), scheme, (screen, width) in product(PAGES.items(), ("light", "dark"), PAGE_WIDTHS.items()):
+                browser.resize(width, 900)
+                browser.media(scheme=scheme)
+                browser.send("Network.setCookie", name="session", value=cookie, url=service.url)
+                browser.send("Page.navigate", url="about:blank")
+                browser.send("Page.navigate", url=f"{service.url}/{path}")
+                browser.wait("location.protocol === 'http:' && document.readyState === 'complete'")
+                picture = target.resolve() / f"service-{name}-{scheme}-{screen}.png"
+                picture.write_bytes(browser.picture(whole=name != "overview"))
+                print(picture)
+
+
 def main(target: Path) -> None:
     """Write all screenshots into a folder."""
     target.mkdir(parents=True, exist_ok=True)
@@ -107,6 +144,7 @@ def main(target: Path) -> None:
             for scheme, (screen, width) in product(("light", "dark"), PAGE_WIDTHS.items()):
                 picture = target.resolve() / f"{name}-report-{scheme}-{screen}.png"
                 shoot(browser, html.render(report).decode(), picture, width, scheme)
+        shoot_service(browser, Path(folder), target)
 
 
 if __name__ == "__main__":

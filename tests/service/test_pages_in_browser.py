@@ -67,7 +67,7 @@ class Journey(NamedTuple):
 
 BROKEN = "support-agent: 3 of 17 queries broken.*"
 JOURNEYS = {
-    "is anything broken now": Journey((), "1 of 4 projects is broken: Support agent"),
+    "is anything broken now": Journey((), r"1 of 4 projects is broken:\s+Support agent"),
     "when did quality move, and which commit moved it": Journey(("Docs answers",), r"Worse since [0-9a-f]{7} \("),
     "which run was it": Journey(("Support agent", "Runs"), "3 of 17 queries broken"),
     "why did it fail": Journey((BROKEN,), "Contract support-agent broken"),
@@ -140,7 +140,8 @@ def follow(page: Page, link: str) -> None:
 
 
 def is_on_first_screen(page: Page, answer: str) -> bool:
-    boxes = [each.bounding_box() for each in page.get_by_text(re.compile(answer)).all()]
+    texts = page.locator("main :is(h1, p, li, td)").filter(has_text=re.compile(answer))
+    boxes = [each.bounding_box() for each in texts.all()]
     return any(box and 0 <= box["y"] < HEIGHT for box in boxes)
 
 
