@@ -41,13 +41,6 @@ def cards(lab: Lab, number: int) -> bool:
     return len(states.shown) == number
 
 
-def names(lab: Lab, number: int) -> bool:
-    html = page_of(lab, number, of_projects=True)[1]
-    sentence = html.partition("are broken:")[2].partition("</p>")[0]
-    assert ("and 1 more" in sentence) == (sentence.count("<bdi>") < number)
-    return sentence.count("<bdi>") == number
-
-
 def newest_runs(lab: Lab, number: int) -> bool:
     states, html = page_of(lab, number, of_projects=False)
     newest = html.partition("<tbody>")[2]
@@ -57,6 +50,5 @@ def newest_runs(lab: Lab, number: int) -> bool:
 
 CASES: Cases = {
     "OVERVIEW_PROJECTS": Case(cards, small=4),
-    "OVERVIEW_NAMES": Case(names),
     "OVERVIEW_RUNS": Case(newest_runs),
 }

@@ -97,6 +97,14 @@ def test_the_first_sentence_names_what_is_broken(database: Database) -> None:
     assert "no run no run yet" in text
 
 
+def test_of_many_broken_projects_the_sentence_names_the_first(database: Database) -> None:
+    def fill(connection: Connection) -> None:
+        for number in range(bounds.NAMES + 2):
+            add_run(connection, add_project(connection, f"p{number}"), verdict="fail")
+
+    assert first_page(database, fill).startswith("Projects 5 of 5 projects are broken: p0, p1, p2 and 2 more p0 ✕")
+
+
 def test_of_one_project_the_sentence_speaks_as_of_one(database: Database) -> None:
     text = first_page(database, lambda connection: add_run(connection, add_project(connection, "a"), verdict="fail"))
     assert text.startswith("Projects 1 of 1 project is broken: a a ✕ broken")
