@@ -141,7 +141,7 @@ def add(connection: Connection, batch: list[Filled]) -> None:
 @contextmanager
 def served(db: str) -> Iterator[str]:
     """Start the service at a free port, and give its address."""
-    command = [*RAG_CONTRACT, "serve", "--db", db, "--port", "0"]
+    command = [*RAG_CONTRACT, "serve", "--db", db, "--port", "0", "--keep-runs", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         try:
             yield next(line.split()[-1].rstrip("/") for line in process.stdout or () if "answers at" in line)

@@ -9,7 +9,6 @@ from msgspec import Struct
 from sqlalchemy import Connection, RowMapping, Select, bindparam, case, func, select, text
 
 from ragcontract.core import bounds
-from ragcontract.history.trend_page import MADE_UP
 from ragcontract.service.accounts import Principal
 from ragcontract.service.database import DAY
 from ragcontract.service.projects_and_runs import NEWEST, all_projects, runs_before, seen
@@ -146,15 +145,11 @@ def _counts(connection: Connection, rows: Sequence[RowMapping], now: int) -> dic
 
 
 def standing_losses(metrics: Collection[MetricTrend]) -> Iterator[Loss]:
-    """Yield the newest loss of each metric of which most is left since the metric's last change."""
+    """Yield the newest loss of each metric of which most is left."""
     for metric in metrics:
-        if not metric.changes:
-            continue
-        now = metric.changes[-1].after
-        for change in reversed(metric.changes):
-            if change.worse and (change.before - now) / (change.before - change.after) > MADE_UP:
-                yield Loss(label=metric.label or "", run=change.run, at=change.at, commit=change.commit)
-                break
+        change = next((each for each in reversed(metric.changes) if each.stands), None)
+        if change:
+            yield Loss(label=metric.label or "", run=change.run, at=change.at, commit=change.commit)
 
 
 def _newest_runs(connection: Connection, principal: Principal) -> "Sequence[RowMapping]":

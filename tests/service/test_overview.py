@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Mapping
 from html import unescape
-from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -14,7 +13,7 @@ from sqlalchemy import Connection, event, update
 from ragcontract.core import bounds
 from ragcontract.service.accounts import Principal
 from ragcontract.service.database import DAY, Database
-from ragcontract.service.project_states import WEEK, Counts, ProjectState, States, standing_losses, states_of
+from ragcontract.service.project_states import WEEK, Counts, ProjectState, States, states_of
 from ragcontract.service.tables import projects, runs, trends
 from ragcontract.service.trends import MetricChange, MetricTrend, Trend
 from tests.browser import Browser
@@ -204,29 +203,10 @@ def change(run: int, before: float, after: float, *, worse: bool) -> MetricChang
         before=before,
         after=after,
         worse=worse,
+        stands=worse,
         p_value=None,
         queries=[],
     )
-
-
-@pytest.mark.parametrize(
-    ("levels", "run"),
-    [
-        ([0.9], None),
-        ([0.9, 0.8], 1),
-        ([0.9, 0.8, 0.9], None),
-        ([0.9, 0.8, 0.86], None),  # most of it was made up for
-        ([0.9, 0.8, 0.84], 1),  # less than half of it
-        ([0.9, 0.8, 0.7], 2),
-        ([0.9, 0.8, 0.7, 0.79], 1),
-        ([0.8, 0.9], None),
-    ],
-)
-def test_a_loss_stands_until_most_of_it_is_made_up_for(levels: list[float], run: int | None) -> None:
-    pairs = pairwise(levels)
-    changes = [change(number, *pair, worse=pair[1] < pair[0]) for number, pair in enumerate(pairs, 1)]
-    losses = [*standing_losses([MetricTrend(label="MRR@5", changes=changes)])]
-    assert [(loss.label, loss.run) for loss in losses] == ([] if run is None else [("MRR@5", run)])
 
 
 def test_drift_is_named_with_its_commit(database: Database) -> None:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import pytest
@@ -110,9 +110,9 @@ def chromium() -> Iterator[Browser]:
 
 
 @contextmanager
-def opened(chromium: Browser, demo: Demo, **options: object) -> Iterator[Page]:
+def opened(chromium: Browser, demo: Demo, **options: Any) -> Iterator[Page]:
     """Open the first page for somebody who is logged in; fail if a page complains, or asks another host."""
-    context: BrowserContext = chromium.new_context(**options)  # type: ignore[arg-type]
+    context: BrowserContext = chromium.new_context(**options)
     context.add_cookies([{"name": "session", "value": demo.cookie, "url": demo.url, "httpOnly": True}])
     page, complaints, hosts = context.new_page(), list[str](), set[str]()
     page.on("console", lambda message: complaints.append(message.text))
@@ -162,11 +162,7 @@ def test_a_page_answers_its_question_in_three_actions_of_a_keyboard(
 @pytest.mark.parametrize("question", JOURNEYS)
 def test_a_page_is_whole_without_scripts_in_the_dark_and_on_paper(question: str, chromium: Browser, demo: Demo) -> None:
     links, answer = JOURNEYS[question]
-    looks = [
-        {"java_script_enabled": False},
-        {"color_scheme": "dark"},
-        {"color_scheme": "light"},
-    ]
+    looks: list[dict[str, Any]] = [{"java_script_enabled": False}, {"color_scheme": "dark"}, {"color_scheme": "light"}]
     grounds = []
     for look in looks:
         with opened(chromium, demo, viewport={"width": 1200, "height": HEIGHT}, **look) as page:
