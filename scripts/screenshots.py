@@ -16,6 +16,7 @@ from pathlib import Path
 
 import cmarkgfm  # type: ignore[import-untyped]
 from cmarkgfm.cmark import Options  # type: ignore[import-untyped]
+from sqlalchemy import select
 
 from ragcontract import pipeline, record_run
 from ragcontract.core import bounds
@@ -28,6 +29,8 @@ from ragcontract.runs.readers import open_baseline, open_run
 from ragcontract.service.database import Database, database_url
 from ragcontract.service.demo.demo_database import fill
 from ragcontract.service.migrate import migrate
+from ragcontract.service.projects_and_runs import NEWEST
+from ragcontract.service.tables import runs
 from tests.browser import Browser
 from tests.builders import golden, run, write_jsonl
 from tests.service.askers import new_session, new_user
@@ -44,8 +47,8 @@ PAGES = {
     "runs": "p/support-agent/runs",
     "queries": "p/shop-chatbot/queries",
     "query": "p/shop-chatbot/query?id=gift_wrapping",
-    "run": "runs/1",
-    "compare": "runs/1/compare/last-pass",
+    "run": "runs/{failed}",
+    "compare": "runs/{failed}/compare/last-pass",
     "settings": "settings",
     "login": "login",
 }
@@ -117,19 +120,22 @@ def shoot_service(browser: Browser, folder: Path, target: Path) -> None:
     """Take screenshots of the pages of the team service."""
     with closing(Database(database_url(str(folder / "service.db")))) as database:
         migrate(database)
-        fill(database, NOW)
+        fill(database, datetime.now(UTC))  # pages show the last 90 days
         key = database.write(lambda connection: new_user(connection, "ana"))
         cookie = database.write(lambda connection: new_session(connection, key))
+        with database.read() as connection:
+            newest = select(runs.c.id).where(runs.c.verdict == "fail", runs.c.branch == "main").order_by(*NEWEST)
+            failed = connection.execute(newest).scalars().first()
         with running(database) as service:
             for (name, path), scheme, (screen, width) in product(PAGES.items(), ("light", "dark"), PAGE_WIDTHS.items()):
                 browser.resize(width, 900)
                 browser.media(scheme=scheme)
                 browser.send("Network.setCookie", name="session", value=cookie, url=service.url)
                 browser.send("Page.navigate", url="about:blank")
-                browser.send("Page.navigate", url=f"{service.url}/{path}")
+                browser.send("Page.navigate", url=f"{service.url}/{path.format(failed=failed)}")
                 browser.wait("location.protocol === 'http:' && document.readyState === 'complete'")
                 picture = target.resolve() / f"service-{name}-{scheme}-{screen}.png"
-                picture.write_bytes(browser.picture(whole=name != "overview"))
+                picture.write_bytes(browser.picture())
                 print(picture)
 
 
