@@ -45,7 +45,7 @@ def audit_below(connection: Connection, number: int, limit: int) -> Rows:
 
 
 @contextmanager
-def retention(connection: Connection) -> Iterator[None]:
+def deleting_frozen_rows(connection: Connection) -> Iterator[None]:
     """Let a transaction delete frozen rows within the block. No other transaction can.
 
     If the block raises, its changes are undone.

@@ -97,13 +97,14 @@ def _state(connection: Connection, row: RowMapping, counts: Counts) -> ProjectSt
         verdict=row["verdict"],
         run=row["run"],
         summary=row["summary"],
-        streak=_streak(connection, row) if row["run"] is not None else None,
+        streak=streak_of(connection, row) if row["run"] is not None else None,
         counts=counts,
         losses=[] if stored is None else [*standing_losses(stored.trend.metrics.values())],
     )
 
 
-def _streak(connection: Connection, project: RowMapping) -> Streak:
+def streak_of(connection: Connection, project: RowMapping) -> Streak:
+    """Return since when a project, of which a run has a verdict, has had its verdict."""
     wanted = {"number": project["number"], "verdict": project["verdict"]}
     if project["branch"] is not None:
         wanted["branch"] = project["branch"]

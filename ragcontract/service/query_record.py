@@ -10,9 +10,9 @@ only known where it is broken.
 """
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Literal
 
 import msgspec
@@ -22,7 +22,7 @@ from sqlalchemy import Connection, exists, select
 from ragcontract.core import bounds
 from ragcontract.core.run import Ranks
 from ragcontract.history.page_runs import ContractRuns
-from ragcontract.service.database import index_key
+from ragcontract.service.database import Rows, index_key
 from ragcontract.service.projects_and_runs import NEWEST, project_branch
 from ragcontract.service.tables import broken, runs, trends
 
@@ -82,6 +82,11 @@ class QueryRecord(Struct, frozen=True, kw_only=True, dict=True):
         return bool(self.asked) and self.asked[-1].outcome == "broken"
 
     @property
+    def broken_runs(self) -> int:
+        """In how many runs it is broken."""
+        return sum(run.outcome == "broken" for run in self.asked)
+
+    @property
     def breaks(self) -> int:
         """How often it broke."""
         return sum(stretch[0].outcome == "broken" for stretch in self.stretches)
@@ -97,31 +102,68 @@ def record_of(connection: Connection, project_id: int, query_id: str, *, is_gold
 
     ``is_golden`` is whether it is in the golden set, and None if there is none.
     """
+    rows = _newest_rows(connection, project_id)
+    rules = _broken_rules(connection, project_id, query_id, [row["id"] for row in rows])
+    ranks = _ranks_of(_stored_ranks(connection, project_id), query_id)
+    return _record(rows, rules, ranks, is_golden=is_golden)
+
+
+def flaky_queries(connection: Connection, project_id: int, query_ids: Iterable[str]) -> frozenset[str]:
+    """Return which of the golden queries of a project are flaky."""
+    rows = _newest_rows(connection, project_id)
+    numbers = [row["id"] for row in rows]
+    of_runs = broken.c.project_id == project_id, broken.c.run_id.in_(numbers)
+    broken_in: dict[str, dict[int, list[str]]] = {}
+    for row in connection.execute(select(broken.c.query_id, broken.c.run_id).where(*of_runs)):
+        broken_in.setdefault(row.query_id, {})[row.run_id] = []
+    switching = {
+        query_id: rules
+        for query_id in query_ids
+        if (rules := broken_in.get(index_key(query_id)))
+        and sum(one is not other for one, other in pairwise(number in rules for number in numbers)) >= FLAKY
+    }
+    stored = _stored_ranks(connection, project_id) if switching else None
+    return frozenset(
+        query_id
+        for query_id, rules in switching.items()
+        if _record(rows, rules, _ranks_of(stored, query_id), is_golden=True).is_flaky
+    )
+
+
+def _newest_rows(connection: Connection, project_id: int) -> Rows:
+    """Return the newest runs of a project's branch that have a verdict, the oldest first."""
     branch = project_branch(connection, project_id)
     of_branch = runs.c.project_id == project_id, runs.c.branch.is_not_distinct_from(branch), runs.c.verdict.is_not(None)
     columns = runs.c.id, runs.c.created_at, runs.c.commit_sha, runs.c.verdict
     newest = select(*columns).where(*of_branch).order_by(*NEWEST).limit(bounds.PAGE_ROWS)
-    rows = connection.execute(newest).all()[::-1]
-    rules = _broken_rules(connection, project_id, query_id, [row.id for row in rows])
-    ranks = _ranks_of(connection, project_id, query_id)
+    return connection.execute(newest).mappings().all()[::-1]
+
+
+def _record(
+    rows: Rows,
+    rules: Mapping[int, Sequence[str]],
+    ranks: Mapping[int, Ranks | None],
+    *,
+    is_golden: bool | None,
+) -> QueryRecord:
     is_there = is_golden is not False and not ranks
     known = []
     for row in rows:
         outcome: Outcome = "held"
-        if row.id in rules:
+        if row["id"] in rules:
             outcome = "broken"
-        elif ranks.get(row.id, ()) is None or (row.id not in ranks and not is_there):
+        elif ranks.get(row["id"], ()) is None or (row["id"] not in ranks and not is_there):
             outcome = "absent"
         is_there = is_golden is not False and (is_there or outcome != "absent")
         known.append(
             QueryRun(
-                id=row.id,
-                at=row.created_at,
-                commit=row.commit_sha,
-                verdict=row.verdict,
+                id=row["id"],
+                at=row["created_at"],
+                commit=row["commit_sha"],
+                verdict=row["verdict"],
                 outcome=outcome,
-                rules=rules.get(row.id, ()),
-                ranks=ranks.get(row.id),
+                rules=rules.get(row["id"], ()),
+                ranks=ranks.get(row["id"]),
             )
         )
     return QueryRecord(runs=known)
@@ -177,13 +219,14 @@ def encoded_ranks(of: ContractRuns, numbers: Mapping[str, int]) -> bytes | None:
     return zlib.compress(msgspec.json.encode({"runs": [number for number, _ in newest], "of": ranks}))
 
 
-def _ranks_of(connection: Connection, project_id: int, query_id: str) -> Mapping[int, Ranks | None]:
-    """Return the ranks of a query by run; None where it is known that the run lacks it."""
+def _stored_ranks(connection: Connection, project_id: int) -> _Stored | None:
     data = connection.execute(select(trends.c.ranks).where(trends.c.project_id == project_id)).scalar()
-    if data is None:
-        return {}
-    stored = msgspec.json.decode(zlib.decompress(data), type=_Stored)
-    if query_id not in stored.of:
+    return None if data is None else msgspec.json.decode(zlib.decompress(data), type=_Stored)
+
+
+def _ranks_of(stored: _Stored | None, query_id: str) -> Mapping[int, Ranks | None]:
+    """Return the ranks of a query by run; None where it is known that the run lacks it."""
+    if stored is None or query_id not in stored.of:
         return {}
     ranks = msgspec.json.decode(stored.of[query_id], type=list[Ranks | None])
     return dict(zip(stored.runs, ranks, strict=True))

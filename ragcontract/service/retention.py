@@ -17,7 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count
-from ragcontract.service.audit import Author, record, retention, too_old
+from ragcontract.service.audit import Author, deleting_frozen_rows, record, too_old
 from ragcontract.service.blobs import OF_RUNS
 from ragcontract.service.database import BusyError, Database, now_ms
 from ragcontract.service.logging_in import ended_session, spent_link
@@ -150,7 +150,7 @@ def _in_time(rows: Sequence[T]) -> Iterator[T]:
 def _delete_runs(connection: Connection, rest: Sequence[int], project: _Project, author: Author) -> int:
     """Delete runs with their points and broken queries, as many as there is time for."""
     done = deleted = 0
-    with retention(connection):
+    with deleting_frozen_rows(connection):
         for number in _in_time(rest):
             deleted += connection.execute(delete(runs).where(runs.c.id == number)).rowcount
             done += 1
@@ -190,6 +190,6 @@ def _delete_expired(
 ) -> int:
     """Delete rows that are still expired, as many as a transaction may."""
     some = rest[: bounds.RETENTION_ROWS]
-    with retention(connection):
+    with deleting_frozen_rows(connection):
         connection.execute(delete(ids.table).where(ids.in_(some), expired))
     return len(some)

@@ -91,6 +91,11 @@ def _before(project: int, run: RowMapping | None) -> "Select[Any]":
     return select(*LISTED, *DETAILS).join(projects).where(runs.c.project_id == project, before).order_by(*NEWEST)
 
 
+def recorded_entry(row: RowMapping | None) -> Entry | None:
+    """Return the entry of a run; None if it was not recorded."""
+    return None if row is None or row["entry"] is None else entry_of(row)
+
+
 def entry_of(row: RowMapping) -> Entry:
     """Return the entry of a run; raises ConflictError if it was not recorded."""
     if row["entry"] is None:

@@ -131,7 +131,9 @@ def test_the_change_point_is_at_the_commit_of_smaller_chunks_and_there_is_no_oth
 
 @pytest.mark.parametrize("slug", [CHATBOT, SEARCH])
 def test_nothing_else_has_changed(demo: Demo, slug: str) -> None:
-    for metric in demo.get(f"/projects/{slug}/metrics")["metrics"]:
+    metrics = demo.get(f"/projects/{slug}/metrics")["metrics"]
+    assert metrics
+    for metric in metrics:
         assert demo.get(f"/projects/{slug}/metrics", metric=metric)["changes"] == []
 
 

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
-from ragcontract.service.audit import retention
+from ragcontract.service.audit import deleting_frozen_rows
 from ragcontract.service.database import Database
 
 DIGESTS = [letter * 64 for letter in "abcd"]  # of a report, results, golden queries; the last one is in no run
@@ -83,7 +83,7 @@ def execute(database: Database, statements: Sequence[str], *, by_age: bool = Fal
     def run(connection: Connection) -> None:
         for statement in statements:
             if by_age:
-                with retention(connection):
+                with deleting_frozen_rows(connection):
                     connection.exec_driver_sql(statement)
             else:
                 connection.exec_driver_sql(statement)
@@ -127,7 +127,7 @@ def test_what_is_old_does_not_change(statement: str, filled: Database) -> None:
 
 @pytest.mark.parametrize("kind", ["postgres"])  # SQLite has one transaction that writes at a time
 def test_no_other_transaction_may_delete_meanwhile(filled: Database) -> None:
-    with filled.engine.begin() as first, retention(first):
+    with filled.engine.begin() as first, deleting_frozen_rows(first):
         first.exec_driver_sql("DELETE FROM points")
         with pytest.raises(IntegrityError, match="by age"), filled.engine.begin() as second:
             second.exec_driver_sql("DELETE FROM audit")
@@ -136,7 +136,7 @@ def test_no_other_transaction_may_delete_meanwhile(filled: Database) -> None:
 
 def test_a_deletion_by_age_that_fails_leaves_no_permission(filled: Database) -> None:
     def failing(connection: Connection) -> None:
-        with suppress(ZeroDivisionError), retention(connection):
+        with suppress(ZeroDivisionError), deleting_frozen_rows(connection):
             connection.exec_driver_sql("DELETE FROM points")
             raise ZeroDivisionError
         connection.exec_driver_sql("DELETE FROM audit")

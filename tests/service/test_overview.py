@@ -191,7 +191,7 @@ def test_runs_are_counted_until_they_are_a_day_or_a_week_old(branch: str | None,
 
 def test_no_runs_are_called_so(database: Database) -> None:
     text = first_page(database, lambda connection: add_run(connection, add_project(connection, "docs"), 0))
-    assert "Last 24 hours no runs Last 7 days no runs Blocked in 7 days, all branches none" in text
+    assert "Last 24 hours no runs Last 7 days no runs Failed in 7 days, all branches none" in text
 
 
 def change(run: int, before: float, after: float, *, worse: bool) -> MetricChange:
@@ -217,7 +217,7 @@ def test_drift_is_named_with_its_commit(database: Database) -> None:
         body = msgspec.json.encode(Trend(runs=[], metrics=metrics)).decode()
         connection.execute(trends.insert().values(project_id=number, run_id=run, computed_at=NOW, body=body))
 
-    assert "Drift: MRR@5 is worse since 1111111 " in first_page(database, fill)
+    assert "MRR@5 is worse since 1111111 " in first_page(database, fill)
 
 
 def test_the_newest_runs_of_all_projects_are_listed_the_newest_first(database: Database) -> None:

@@ -74,7 +74,7 @@ JOURNEYS = {
     "what changed since the last pass": Journey((BROKEN,), "3 queries newly broken since run"),
     "what changed since another run": Journey((BROKEN, "Compare the two runs"), "3 queries newly broken since run"),
     "what must be found": Journey(("Product search", "Queries"), "18 queries"),
-    "is this query flaky or newly broken": Journey(("Shop chatbot", "Queries", "gift_wrapping"), "Flaky: it broke"),
+    "is this query flaky or newly broken": Journey(("Shop chatbot", "Queries", "gift_wrapping"), "Flaky: broken in"),
     "who may do what": Journey(("Settings",), "Your role is admin"),
 }
 

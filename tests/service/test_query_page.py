@@ -74,10 +74,11 @@ ANSWERS = {
     "h" * 12 + "bbb": f"Broken since {short(12)} (2026-11-22) (3 runs); held in the 12 runs before.",
     "hbh": f"Holds; broke last at {short(1)} {DAY}, 1 run ago.",
     "bbbhh": f"Holds; broke last at {short(2)} {DAY}, 2 runs ago.",
-    "hbhb": f"Flaky: it broke 2 times in 4 runs. Now it is broken, since {short(3)} {DAY} (1 run).",
-    "bhbh": f"Flaky: it broke 2 times in 4 runs. Now it holds, since {short(3)} {DAY} (1 run).",
-    "hbhb"
-    + "b" * (LASTING - 2): f"Flaky: it broke 2 times in 22 runs. Now it is broken, since {short(3)} {DAY} (19 runs).",
+    "hbhb": f"Flaky: broken in 2 of 4 runs; it broke 2 times. Now it is broken, since {short(3)} {DAY} (1 run).",
+    "bhbh": f"Flaky: broken in 2 of 4 runs; it broke 2 times. Now it holds, since {short(3)} {DAY} (1 run).",
+    "hbhb" + "b" * (LASTING - 2): (
+        f"Flaky: broken in 20 of 22 runs; it broke 2 times. Now it is broken, since {short(3)} {DAY} (19 runs)."
+    ),
     "hbhb" + "b" * (LASTING - 1): f"Broken since {short(3)} {DAY} (20 runs); held in the 1 run before.",
     "bhbh" + "h" * (LASTING - 1): f"Holds; broke last at {short(2)} {DAY}, 20 runs ago.",
     "----hhb": f"Broken since {short(6)} (2026-11-22) (1 run); held in the 2 runs before.",

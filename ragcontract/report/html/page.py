@@ -102,6 +102,7 @@ def view_of_comparison(made: RunComparison) -> dict[str, Any]:
         "bar_of": _bar_of_mean,
         "direction_of": _direction,
         "disagreements": comparison.disagreements_of(made, FORM),
+        "ranked": any(ranks for query in made.disagreements for ranks in query.ranks),
         "inputs": list(_inputs(made)),
     }
 

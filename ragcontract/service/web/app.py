@@ -178,10 +178,6 @@ def enough_threads() -> None:
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(bounds.SERVICE_THREADS, "request"))
 
 
-async def _use_enough_threads() -> None:
-    enough_threads()
-
-
 def application(database: Database, settings: Settings) -> Litestar:
     """Return the service as an ASGI application.
 
@@ -214,7 +210,7 @@ def application(database: Database, settings: Settings) -> Litestar:
         request_class=CheckedRequest,
         request_max_body_size=bounds.BLOB,  # the front has the limits of each request
         template_config=TemplateConfig(instance=JinjaTemplateEngine.from_environment(environment())),
-        on_startup=[_use_enough_threads, trends.start, retention.start],
+        on_startup=[enough_threads, trends.start, retention.start],
         on_shutdown=[retention.close, trends.close],
         logging_config=None,
         debug=False,

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, RowMapping
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.history.choose_baseline import LAST_PASS, document_of
-from ragcontract.history.entry import Entry, EntryGate, EntryMetric
+from ragcontract.history.entry import EntryGate, EntryMetric
 from ragcontract.report.comparison import RunComparison
 from ragcontract.report.html import page
 from ragcontract.report.json_report import decoded, refusing_inconsistent
@@ -28,7 +28,7 @@ from ragcontract.service.database import Database, Milliseconds, index_key
 from ragcontract.service.database_store import DatabaseStore
 from ragcontract.service.known_contract import contract_digest, contract_of
 from ragcontract.service.projects_and_runs import State, broken_rules, runs_before
-from ragcontract.service.run_diff import ChangedQuery, RunDiff, diff, last_pass, side_of
+from ragcontract.service.run_diff import ChangedQuery, RunDiff, diff, last_pass, recorded_entry, side_of
 from ragcontract.service.web.authentication import READ
 from ragcontract.service.web.parameters import (
     DEFAULT_LIMIT,
@@ -147,7 +147,7 @@ def show_run(principal: Asker, database: Db, number: Number) -> Run:
     with database.read() as connection:
         row = require_run(connection, principal, number)
         rules = broken_rules(connection, number)
-    entry = _entry(row)
+    entry = recorded_entry(row)
     queries = [(query, True) for query in entry.failed] + [(query, False) for query in entry.tolerated] if entry else []
     address = f"/api/v1/runs/{number}"
     files = {"report.json": row["report"], "report.html": row["report"], "baseline.json": row["results"]}
@@ -194,7 +194,7 @@ def _page(database: Database, sha256: str) -> bytes:
 @get("/runs/{number:int}/baseline.json", access=READ, sync_to_thread=True, media_type=JSON)
 def baseline_json(principal: Asker, database: Db, number: Number) -> Response[bytes]:
     """Return the baseline that a run would make."""
-    entry = _entry(_run(database, principal, number))
+    entry = recorded_entry(_run(database, principal, number))
     if entry is None:
         raise ProblemError(404, "the run has no results")
     try:
@@ -269,10 +269,6 @@ def _diff(
 def _run(database: Database, principal: Principal, number: int) -> RowMapping:
     with database.read() as connection:
         return require_run(connection, principal, number)
-
-
-def _entry(row: RowMapping) -> Entry | None:
-    return None if row["entry"] is None else msgspec.json.decode(row["entry"], type=Entry)
 
 
 def _report_of(row: RowMapping) -> str:

@@ -22,7 +22,12 @@ from ragcontract.service.web.problem_details import ProblemError
 
 KEYS = "/settings/keys"
 NO_KEY = "there is no such key"
-LABELS = {"name": "What it is for", "scopes": "What it may do", "project": "Project", "expires_in_days": "Days"}
+LABELS = {
+    "name": "What it is for",
+    "scopes": "What it may do",
+    "project": "Project",
+    "expires_in_days": "Days until it expires",
+}
 
 
 class ListedKey(Key, frozen=True, kw_only=True):

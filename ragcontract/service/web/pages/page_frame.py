@@ -28,6 +28,7 @@ from ragcontract.service.web.parameters import NO_PROJECT
 from ragcontract.service.web.problem_details import ProblemError
 
 SERVICE = Path(__file__).parents[2]
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")  # in any locale
 _END_OF_TIME = int(datetime(9999, 12, 31, tzinfo=UTC).timestamp() * 1000)  # of dates, not of numbers in a database
 _WEB = re.compile(r"https?://[!-~]{1,2000}", re.ASCII | re.IGNORECASE)
 
@@ -51,7 +52,14 @@ def environment() -> Environment:
     of_report = report_environment()
     loaders = [FileSystemLoader(SERVICE / "templates"), PackageLoader(PACKAGE)]
     made = of_report.overlay(loader=ChoiceLoader(loaders))
-    made.filters = {**of_report.filters, "when": when, "iso": iso, "commit": short_commit, "link": link_of}
+    made.filters = {
+        **of_report.filters,
+        "when": when,
+        "weekday": weekday,
+        "iso": iso,
+        "commit": short_commit,
+        "link": link_of,
+    }
     made.globals = {**of_report.globals, "static": static, "address": address}
     return made
 
@@ -59,6 +67,11 @@ def environment() -> Environment:
 def when(milliseconds: int | None) -> str:
     """Return a time as people read it: UTC, to the minute."""
     return "" if milliseconds is None else _utc(milliseconds).strftime("%Y-%m-%d %H:%M")
+
+
+def weekday(milliseconds: int) -> str:
+    """Return the day of a time as people talk of it: with the day of the week."""
+    return f"{_DAYS[_utc(milliseconds).weekday()]} {when(milliseconds)}"
 
 
 def iso(milliseconds: int) -> str:

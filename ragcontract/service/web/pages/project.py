@@ -17,7 +17,10 @@ from ragcontract.history.entry import short_commit
 from ragcontract.report.html.charts import Chart, Point, lines_of
 from ragcontract.service.database import DAY, now_ms
 from ragcontract.service.known_contract import contract_of, golden_of
-from ragcontract.service.projects_and_runs import project_branch, runs_before
+from ragcontract.service.project_states import streak_of
+from ragcontract.service.projects_and_runs import project_branch, run_numbered, runs_before
+from ragcontract.service.query_record import flaky_queries
+from ragcontract.service.run_diff import recorded_entry
 from ragcontract.service.trends import (
     MetricChange,
     MetricTrend,
@@ -29,7 +32,8 @@ from ragcontract.service.trends import (
 )
 from ragcontract.service.web.authentication import READ
 from ragcontract.service.web.pages.page_frame import environment, require_project_row, shown_page, when
-from ragcontract.service.web.parameters import Asker, Background, Db, Slug, require_project
+from ragcontract.service.web.pages.run_page import shown_gates
+from ragcontract.service.web.parameters import Asker, Background, Db, Slug
 from ragcontract.statistics.change_points import LEAST_RUNS
 
 NEWEST_RUNS = 10  # in the table of runs
@@ -105,13 +109,16 @@ def project_page(
     """Show the metrics of a project over time."""
     with database.read() as connection:
         row = require_project_row(connection, principal, slug)
-        project = require_project(connection, principal, slug)
+        project = row["number"]
         branch = project_branch(connection, project)
         stored = stored_trend(connection, project)
         is_current = trends.is_current(connection, project, stored)
         newest = runs_before(connection, project, branch=branch, limit=NEWEST_RUNS)[:NEWEST_RUNS]
         recorded = None if stored else recorded_means(connection, [run["id"] for run in newest])
         contract = contract_of(connection, project, trends.folder)
+        streak = streak_of(connection, row) if row["run"] is not None else None
+        entry = None if row["run"] is None else recorded_entry(run_numbered(connection, principal, row["run"]))
+        flaky = flaky_queries(connection, project, golden_of(contract))
     if not is_current:
         trends.note(project)
     return shown_page(
@@ -125,6 +132,10 @@ def project_page(
         runs=newest,
         contract=contract,
         golden=golden_of(contract),
+        streak=streak,
+        waived=[gate for gate in shown_gates(entry) if gate.waived] if entry else [],
+        flaky=sorted(flaky),
+        most=bounds.SERVICE_QUERIES,
         days=days,
         spans=SPANS,
         least=LEAST_RUNS,

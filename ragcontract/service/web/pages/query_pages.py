@@ -16,10 +16,18 @@ from ragcontract.core.rule import RowRule, Rule, names_of, row_rules_of
 from ragcontract.service.database import index_key
 from ragcontract.service.known_contract import contract_of, golden_of, sender_of
 from ragcontract.service.projects_and_runs import broken_rules, project_branch
-from ragcontract.service.query_record import FLAKY, LASTING, QueryRun, is_tolerated_in, record_of, was_ever_broken
+from ragcontract.service.query_record import (
+    FLAKY,
+    LASTING,
+    QueryRun,
+    flaky_queries,
+    is_tolerated_in,
+    record_of,
+    was_ever_broken,
+)
 from ragcontract.service.web.authentication import READ
 from ragcontract.service.web.pages.page_frame import require_project_row, shown_page, when
-from ragcontract.service.web.parameters import Asker, Background, Db, Slug, require_project
+from ragcontract.service.web.parameters import Asker, Background, Db, Slug
 from ragcontract.service.web.problem_details import ProblemError
 
 NO_QUERY = "neither the golden set nor a broken query of a recorded run has this id"
@@ -52,11 +60,12 @@ def queries_page(
     """Show the golden queries of a project."""
     with database.read() as connection:
         row = require_project_row(connection, principal, slug)
-        project = require_project(connection, principal, slug)
+        project = row["number"]
         contract = contract_of(connection, project, trends.folder)
         sender = sender_of(connection, project, contract)
         broken = broken_rules(connection, row["run"]) if row["run"] else {}
-    golden = golden_of(contract)
+        golden = golden_of(contract)
+        flaky = flaky_queries(connection, project, golden)
     return shown_page(
         "golden.html",
         principal,
@@ -67,6 +76,7 @@ def queries_page(
         total=len(golden),
         listed=listed(golden, wanted, number),
         is_broken=lambda query_id: index_key(query_id) in broken,
+        flaky=flaky,
     )
 
 
@@ -92,7 +102,7 @@ def query_page(
     """Show a query in its last runs. Its id is no part of the path, where a browser would change `..`."""
     with database.read() as connection:
         row = require_project_row(connection, principal, slug)
-        project = require_project(connection, principal, slug)
+        project = row["number"]
         contract = contract_of(connection, project, trends.folder)
         golden = golden_of(contract).get(query_id)
         if golden is None and not was_ever_broken(connection, project, query_id):

@@ -114,7 +114,7 @@ def runs_page(
         problems=problems,
         listed=listed,
         is_first=cursor is None,
-        here=address("p", slug, "runs", **wanted.query),
+        newest_page=address("p", slug, "runs", **wanted.query),
     )
     page.status_code = 422 if problems else 200
     return page

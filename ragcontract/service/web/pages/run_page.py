@@ -30,10 +30,11 @@ from ragcontract.report.record import Report
 from ragcontract.service.blobs import blob
 from ragcontract.service.database import Database, index_key
 from ragcontract.service.projects_and_runs import broken_rules, log_of, project_branch
-from ragcontract.service.run_diff import RunDiff, entry_of, last_pass, run_before
+from ragcontract.service.query_record import flaky_queries
+from ragcontract.service.run_diff import RunDiff, entry_of, last_pass, recorded_entry, run_before
 from ragcontract.service.web.authentication import READ
 from ragcontract.service.web.pages.page_frame import environment, require_project_row, shown_page
-from ragcontract.service.web.parameters import Asker, Background, Db, Number, require_project, require_run
+from ragcontract.service.web.parameters import Asker, Background, Db, Number, require_run
 from ragcontract.service.web.runs import diff_of, other_run
 
 _GITHUB_JOB = re.compile(r"(https://[!-~]+)/actions/runs/[0-9]+", re.ASCII)
@@ -43,7 +44,6 @@ RANK: dict[str, int] = {status: place for place, status in enumerate(WORST_FIRST
 class ShownReport(Struct, frozen=True, kw_only=True):
     """The parts of a report's page, rendered."""
 
-    title: str
     heading: Markup
     contents: Markup
     notes: list[str]
@@ -98,11 +98,12 @@ def run_page(principal: Asker, database: Db, number: Number) -> Template:
     with database.read() as connection:
         run = require_run(connection, principal, number)
         row = require_project_row(connection, principal, run["project"])
-        project = require_project(connection, principal, run["project"])
-        entry = None if run["entry"] is None else entry_of(run)
+        project = row["number"]
+        entry = recorded_entry(run)
         rules = broken_rules(connection, number)
         passed = last_pass(connection, project, run)
         since = _since(connection, entry, rules, passed) if entry and passed else None
+        flaky = flaky_queries(connection, project, [*entry.failed, *entry.tolerated]) if entry else frozenset()
         branch, log = project_branch(connection, project), log_of(connection, number)
     report, unreadable = None, ""
     if run["report"] is not None:
@@ -125,7 +126,8 @@ def run_page(principal: Asker, database: Db, number: Number) -> Template:
         since=since,
         most=bounds.SERVICE_QUERIES,
         broken=[each for each in _broken(entry, rules) if each.id not in above] if entry else [],
-        gates=[*_gates(entry)] if entry else [],
+        flaky=flaky,
+        gates=[*shown_gates(entry)] if entry else [],
         log="\n".join(map(visible, log.split("\n"))) if log else "",
     )
 
@@ -141,7 +143,7 @@ def _report(database: Database, sha256: str) -> ShownReport | None:
         view = report_page.view_of(report)
         parts = {name: _rendered(f"{name}.html", view) for name in ("heading", "contents", "sections")}
     # In the data, everything that could end its element is escaped.
-    return ShownReport(title=view["title"], notes=view["notes"], data=Markup(view["data"]), **parts)  # noqa: S704
+    return ShownReport(notes=view["notes"], data=Markup(view["data"]), **parts)  # noqa: S704
 
 
 def _rendered(template: str, view: Mapping[str, Any]) -> Markup:
@@ -195,7 +197,7 @@ def _commits_between(before: Entry, now: Entry) -> str | None:
     return f"{job[1]}/compare/{before.commit}...{now.commit}" if job and before.commit and now.commit else None
 
 
-def _gates(entry: Entry) -> Iterator[ShownGate]:
+def shown_gates(entry: Entry) -> Iterator[ShownGate]:
     """Yield the limits of that day, those that do not hold first."""
     for gate in sorted(entry.gates, key=lambda gate: RANK.get(gate.status, len(RANK)))[: bounds.ROWS]:
         metric = entry.metrics.get(gate.metric or "")
@@ -217,10 +219,13 @@ def compare_page(principal: Asker, database: Db, trends: Background, number: Num
     with database.read() as connection:
         run = require_run(connection, principal, number)
         row = require_project_row(connection, principal, run["project"])
-        project = require_project(connection, principal, run["project"])
+        project = row["number"]
         against = other_run(connection, principal, run, other)
         passed = against if other == LAST_PASS else last_pass(connection, project, run)
-        choices = {"the last pass": passed, "the run before it": run_before(connection, project, run)}
+        before = run_before(connection, project, run)
+        choices = {"the last pass": passed, "the run before it": before}
+        if passed and before and passed["id"] == before["id"]:
+            choices = {"the last pass, which is the run before it": passed}
         branch = project_branch(connection, project)
     made, problem = None, ""
     if against is not None:

@@ -36,6 +36,8 @@ ACTIONS = {
     "logout": "logged out",
     "project.add": "added a project",
     "run.add": "sent a run",
+    "run.expire": "deleted old runs",
+    "blob.expire": "deleted blobs that no run has",
 }
 
 
