@@ -368,6 +368,7 @@ SERVICE_TREND_BYTES = 256 << 20  # bytes; the result sets of these runs; older o
 SERVICE_DIFF_QUERIES = 500  # queries; those lost, and those won, in a diff of the service; the others are counted
 SERVICE_PASSES = 100  # runs; those that are searched for the last pass; older ones are not
 SERVICE_RUNS_BEFORE = 100  # runs; how far back the service looks for the run before on the same branch; none is found
+SERVICE_COMPUTING = 2  # answers; reports and comparisons of the service that are computed at once; others wait
 SERVICE_QUERIES = 20  # queries; a list of newly broken queries on the page of a run; the others are counted
 PAGE_ITEMS = 100  # items; one page of a list of the service; 422
 OVERVIEW_PROJECTS = 100  # projects; those on the service's first page; the others are counted

@@ -84,6 +84,8 @@ class Database:
     def read(self) -> Iterator[Connection]:
         """Open a transaction that sees one state of the database, and writes nothing."""
         with self.engine.connect() as connection:
+            if not self.is_sqlite:  # which does so anyway
+                connection.execution_options(isolation_level="REPEATABLE READ")
             yield connection
             connection.rollback()
 

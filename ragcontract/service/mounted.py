@@ -163,8 +163,11 @@ def _wrong_patterns(patterns: Sequence[str]) -> Iterator[Mismatch]:
 
 
 def write_mounted(connection: Connection, mounted: Sequence[MountedProject], now: int) -> None:
-    """Add mounted projects, or update their names; a job of :meth:`Database.write`."""
+    """Add mounted projects, or update them; a job of :meth:`Database.write`.
+
+    How many runs a project keeps is in the database, so that a service without the folder deletes no others.
+    """
     for project in mounted:
-        if not add_project(connection, project.slug, project.name, now):
-            named = projects.update().where(projects.c.slug == project.slug).values(name=project.name)
-            connection.execute(named)
+        add_project(connection, project.slug, project.name, now)
+        values = {"name": project.name, "keep_runs": project.file.keep_runs}
+        connection.execute(projects.update().where(projects.c.slug == project.slug).values(values))

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, RowMapping, Select, bindparam, case, func, se
 
 from ragcontract.core import bounds
 from ragcontract.service.accounts import Principal
-from ragcontract.service.database import DAY
+from ragcontract.service.database import BIGINT, DAY
 from ragcontract.service.projects_and_runs import NEWEST, all_projects, runs_before, seen
 from ragcontract.service.tables import projects, runs
 from ragcontract.service.trends import MetricTrend, stored_trend
@@ -25,6 +25,7 @@ class Streak(Struct, frozen=True, kw_only=True):
     run: int
     at: int
     commit: str | None
+    is_whole: bool  # False if no run is kept that had another verdict: it may have begun before
 
 
 class Counts(Struct, frozen=True, kw_only=True):
@@ -109,8 +110,9 @@ def streak_of(connection: Connection, project: RowMapping) -> Streak:
     if project["branch"] is not None:
         wanted["branch"] = project["branch"]
     other = PASS if project["verdict"] == FAIL else FAIL
-    (first,) = connection.execute(_first_of_streak(of_branch="branch" in wanted), {**wanted, "other": other})
-    return Streak(run=first.id, at=first.created_at, commit=first.commit_sha)
+    first_of_streak = _first_of_streak(of_branch="branch" in wanted)
+    (first,) = connection.execute(first_of_streak, {**wanted, "other": other})
+    return Streak(run=first.id, at=first.created_at, commit=first.commit_sha, is_whole=first.since > -BIGINT)
 
 
 @cache
@@ -120,8 +122,8 @@ def _first_of_streak(*, of_branch: bool) -> "Select[Any]":
     if of_branch:
         of_project &= runs.c.branch == bindparam("branch")
     others = select(runs.c.created_at).where(of_project, runs.c.verdict == bindparam("other"))
-    since = func.coalesce(others.order_by(*NEWEST).limit(1).scalar_subquery(), 0)
-    same = select(runs.c.id, runs.c.created_at, runs.c.commit_sha)
+    since = func.coalesce(others.order_by(*NEWEST).limit(1).scalar_subquery(), -BIGINT)
+    same = select(runs.c.id, runs.c.created_at, runs.c.commit_sha, since.label("since"))
     same = same.where(of_project, runs.c.verdict == bindparam("verdict"), runs.c.created_at >= since)
     return same.order_by(runs.c.created_at, runs.c.id).limit(1)
 

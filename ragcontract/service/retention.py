@@ -7,11 +7,10 @@ delete from one Postgres: each counts what it was first with.
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from msgspec import Struct
 from sqlalchemy import ColumnElement, Connection, and_, delete, exists, not_, select, tuple_
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -32,25 +31,14 @@ EVERY, AGAIN = 86_400, 300  # seconds until the next time, and until the next tr
 log = logging.getLogger(__name__)
 
 
-class Keep(Struct, frozen=True, kw_only=True):
-    """How many runs of each project are kept; 0 for all."""
-
-    runs: int = bounds.KEEP_RUNS
-    of_projects: Mapping[str, int] = {}  # by slug, where their project.yml says so
-
-    def of(self, slug: str) -> int:
-        """Return how many runs of a project are kept."""
-        return self.of_projects.get(slug, self.runs)
-
-
 class Retention:
     """The thread that deletes what is too old: at the start, and once a day."""
 
     def __init__(
-        self, database: Database, keep: Keep, trends: Trends, failed: Callable[[], None] = lambda: None
+        self, database: Database, keep_runs: int, trends: Trends, failed: Callable[[], None] = lambda: None
     ) -> None:
-        """``failed`` counts errors."""
-        self._database, self._keep, self._trends, self._failed = database, keep, trends, failed
+        """``keep_runs`` is for projects that do not say it themselves; ``failed`` counts errors."""
+        self._database, self._keep_runs, self._trends, self._failed = database, keep_runs, trends, failed
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="retention", daemon=True)
 
@@ -81,10 +69,12 @@ class Retention:
         """Delete all that is too old. Without any, it only reads."""
         author = Author(actor=ACTOR, at=now)
         with self._database.read() as connection:
-            known = [_Project(*row) for row in connection.execute(select(projects.c.id, projects.c.slug))]
+            columns = projects.c.id, projects.c.slug, projects.c.keep_runs
+            known = [_Project(*row) for row in connection.execute(select(*columns))]
         for project in known:
             with self._database.read() as connection:
-                old = expendable(connection, project.id, self._keep.of(project.slug))
+                keep = self._keep_runs if project.keep_runs is None else project.keep_runs
+                old = expendable(connection, project.id, keep)
             self._in_turns(old, partial(_delete_runs, project=project, author=author))
             if old:
                 self._trends.note(project.id)
@@ -107,6 +97,7 @@ class Retention:
 class _Project(NamedTuple):
     id: int
     slug: str
+    keep_runs: int | None
 
 
 def expendable(connection: Connection, project_id: int, keep: int) -> Sequence[int]:

@@ -61,6 +61,7 @@ projects = Table(
     _text("branch", nullable=True),  # whose runs are the project's state
     _text("secret"),  # for digests of this project's users and drawings
     _number("created_at"),
+    _number("keep_runs", nullable=True),  # what project.yml says; 0 for all
 )
 blobs = Table(
     "blobs",

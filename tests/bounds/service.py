@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
@@ -25,6 +26,7 @@ from ragcontract.service.database import BusyError, Database, database_url, inde
 from ragcontract.service.serving import configuration
 from ragcontract.service.tables import metadata
 from ragcontract.service.web.app import enough_threads
+from ragcontract.service.web.request_limits import expensive
 from tests.bounds.lab import Case, Cases, Lab
 from tests.builders import golden
 from tests.history.entries import runs
@@ -196,6 +198,21 @@ def threads(_: Lab, number: int) -> bool:
     return all(asyncio.run(run()))
 
 
+def computing(_: Lab, number: int) -> bool:
+    """Compute so many results that wait for each other."""
+    together = Barrier(number)
+
+    @expensive
+    def compute(_number: int) -> int:
+        return together.wait(2)
+
+    with ThreadPoolExecutor(number) as pool:
+        try:
+            return len([*pool.map(compute, range(number))]) == number
+        except BrokenBarrierError:
+            return False
+
+
 def connections(_: Lab, number: int) -> bool:
     """Open so many connections; return whether the first one is still there."""
     request = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -244,6 +261,7 @@ CASES: Cases = {
     "PAGE_ITEMS": Case(items),
     "PAGE_DIGESTS": Case(digests, small=3),
     "REPORT_PAGES": Case(pages_of_reports),
+    "SERVICE_COMPUTING": Case(computing),
     "ENTRIES_ANSWER": Case(entries_in_an_answer, small=10_000),
     "SERVICE_PAGES": Case(pages),
     "INDEXED_TEXT": Case(lambda _lab, size: index_key("x" * size) == "x" * size),

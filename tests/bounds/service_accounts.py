@@ -13,7 +13,7 @@ from ragcontract.service.accounts import add_machine_key, add_user, note_key_use
 from ragcontract.service.audit import record
 from ragcontract.service.database import DAY, Database, database_url, now_ms
 from ragcontract.service.logging_in import create_link
-from ragcontract.service.retention import Keep, Retention
+from ragcontract.service.retention import Retention
 from ragcontract.service.tables import audit, metadata, sessions, tokens
 from ragcontract.service.trends import Trends
 from ragcontract.service.web import request_limits as limits
@@ -103,7 +103,7 @@ def not_noted_again(lab: Lab, seconds: int) -> bool:
 def audit_row(lab: Lab, days: int) -> bool:
     with database_in(lab) as database:
         database.write(lambda connection: record(connection, author(1), "login", "user:ana"))
-        Retention(database, Keep(), Trends(database)).delete(days * DAY + 1)
+        Retention(database, bounds.KEEP_RUNS, Trends(database)).delete(days * DAY + 1)
         with database.read() as connection:
             return len(connection.execute(select(audit)).all()) == 1
 

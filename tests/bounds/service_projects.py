@@ -15,7 +15,7 @@ from ragcontract.service.blobs import Sent, put_blob
 from ragcontract.service.database import DAY, Database, now_ms
 from ragcontract.service.mounted import mounted_projects
 from ragcontract.service.projects_and_runs import verdicts_before
-from ragcontract.service.retention import Keep, Retention
+from ragcontract.service.retention import Retention
 from ragcontract.service.tables import audit, blobs, metadata, runs
 from ragcontract.service.trends import Trends, compute, stored_trend
 from tests.bounds.lab import Case, Cases, Lab
@@ -145,7 +145,7 @@ def kept(lab: Lab, number: int) -> bool:
 
 
 def retention_of(database: Database) -> Retention:
-    return Retention(database, Keep(runs=bounds.KEEP_RUNS), Trends(database))
+    return Retention(database, bounds.KEEP_RUNS, Trends(database))
 
 
 def unnamed(lab: Lab, age: int) -> bool:

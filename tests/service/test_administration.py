@@ -12,7 +12,7 @@ from ragcontract.core.errors import InputError
 from ragcontract.service.accounts import update_user
 from ragcontract.service.audit import record
 from ragcontract.service.database import DAY, Database, now_ms
-from ragcontract.service.retention import Keep, Retention
+from ragcontract.service.retention import Retention
 from ragcontract.service.tables import audit, deletions, users
 from ragcontract.service.trends import Trends
 from tests.service.askers import ask, author, by_key, by_session, client_of, new_project, new_session, new_user
@@ -198,7 +198,7 @@ def test_rows_of_the_audit_log_go_after_400_days(database: Database) -> None:
             record(connection, author(now - age), "login", f"{age}")
 
     database.write(fill)
-    Retention(database, Keep(), Trends(database)).delete(now)
+    Retention(database, bounds.KEEP_RUNS, Trends(database)).delete(now)
     with database.read() as connection:
         assert len(connection.execute(select(audit)).all()) == 2
         assert connection.execute(select(deletions)).all() == []

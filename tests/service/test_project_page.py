@@ -62,7 +62,8 @@ def test_the_first_sentence_names_the_commit_since_which_it_is_worse(served: Ser
     numbers = sent(served, runs_of(30, losses={21: IDS[:5]}), contract_blob())
     settled(served)
     page = page_of(served, days="all")
-    says = f"docs Worse since {short(21)} (2026-12-02): MRR@5 1.000 → 0.840; 5 queries are ranked differently."
+    says = f"Worse since {short(21)} (2026-12-02): MRR@5 1.000 → 0.840; 5 queries are ranked differently."
+    assert f"docs Broken since {short(21)} (2026-12-02): docs: 5 of 25 queries broken" in page.text
     assert f"{says} Newest run of main: ✕ fail at {short(29)}, 2026-12-06 08:30 UTC" in page.text
     assert {f"/runs/{numbers[21]}", f"/runs/{numbers[29]}", "/p/docs/query?id=question-04"} <= {*links(page)}
     points = page.text.partition("Change points")[2].partition("Newest runs")[0]
@@ -84,7 +85,7 @@ def test_all_losses_that_stand_are_named(served: Served) -> None:
     sent(served, runs_of(60, losses={15: IDS[:2], 33: IDS[4:7], 50: IDS[10:12]}), contract_blob())
     settled(served)
     text = page_of(served, days="all").text
-    assert f"docs Worse since {short(50)} (" in text
+    assert f"Worse since {short(50)} (" in text
     before = f"{short(33)} (2026-12-08), {short(15)} (2026-11-29)"
     assert f"Losses before that, which were not made up for: {before}." in text
 
@@ -93,7 +94,7 @@ def test_few_runs_say_nothing(served: Served) -> None:
     sent(served, runs_of(3, losses={2: IDS}), contract_blob())
     settled(served)
     text = page_of(served, days="all").text
-    assert "docs Too early to tell a loss from noise: that takes 12 runs with a mean, and there are 3." in text
+    assert "Too early to tell a loss from noise: that takes 12 runs with a mean, and there are 3." in text
 
 
 def test_the_charts_are_of_the_chosen_days(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,7 +109,7 @@ def test_the_charts_are_of_the_chosen_days(served: Served, monkeypatch: pytest.M
     assert charts(page)[0].endswith(f"it changed at {short(70)}")
     assert "it changed" not in charts(page_of(served, days="7"))[0]
     chosen = [attrs["href"] for tag, attrs in page.elements if tag == "a" and "aria-current" in attrs]
-    assert chosen == ["/p/docs?days=90"]
+    assert chosen == ["/p/docs", "/p/docs?days=90"]
     assert all(f"/p/docs?days={days}" in links(page) for days in ("7", "30", "90", "all"))
     noted(monkeypatch, 400)
     assert "No run with a mean in the last 7 days. 100 runs of main" in page_of(served, days="7").text
@@ -158,7 +159,7 @@ def test_until_runs_are_scored_again_the_recorded_means_are_shown(database: Data
     idle = Served(database)  # its thread does not run
     sent(idle, runs_of(3, losses={2: IDS[:5]}), contract_blob())
     page = page_of(idle)
-    assert "docs Not known yet: the runs are being scored again. Reload this page in a moment." in page.text
+    assert "Not known yet: the runs are being scored again. Reload this page in a moment." in page.text
     assert f"mrr_at_5 2026-11-22 20:30 {short(2)} ✕ fail 0.840 2026-11-22 08:30" in page.text
     assert page.having("hx-trigger", "every 3s") == 1
     with Served(database) as served:
@@ -218,7 +219,7 @@ def test_without_golden_queries_the_means_are_as_they_were_recorded(served: Serv
     sent(served, runs_of(30, losses={21: IDS[:5]}))
     settled(served)
     text = page_of(served, days="all").text
-    assert f"docs Worse since {short(21)} (2026-12-02): MRR@5 1.000 → 0.840" in text
+    assert f"Worse since {short(21)} (2026-12-02): MRR@5 1.000 → 0.840" in text
     assert "The means are as they were recorded: no contract is known" in text
     assert "The service has none: no contract is known" in text
     text = page_of(served, "/p/docs/queries").text

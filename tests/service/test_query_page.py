@@ -97,8 +97,8 @@ def test_the_first_sentence_says_whether_it_is_flaky_or_newly_broken(served: Ser
 def test_the_definition_stands_on_the_page(served: Served) -> None:
     text = query_page(served, "hb").text
     assert (
-        "Flaky: in the newest 200 runs of main, the query switched between held and broken at least 3 times, the last "
-        "time among its newest 20."
+        "A query is flaky if it switched between held and broken at least 3 times in the newest 200 runs of main, and "
+        "once in its newest 20."
     ) in text
 
 
@@ -232,7 +232,7 @@ def test_an_unknown_query_is_not_found(served: Served, query: str) -> None:
     headers = {"Authorization": f"Bearer {served.key}", "Accept": "text/html"}
     found = served.client.get("/p/docs/query", headers=headers, params={"id": query})
     assert found.status_code == 404
-    assert "neither the golden set nor a broken query of a recorded run has this id" in Parsed(found.content).text
+    assert "Neither the golden set nor a broken query of a recorded run has this id" in Parsed(found.content).text
 
 
 @pytest.mark.parametrize("name", [HOSTILE, "..", "a/b?c=d&e#f", "x" * 600])

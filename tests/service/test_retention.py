@@ -18,8 +18,9 @@ from ragcontract.service.blobs import Sent, put_blob
 from ragcontract.service.database import DAY, Database, now_ms
 from ragcontract.service.database_store import DatabaseStore
 from ragcontract.service.logging_in import create_link
+from ragcontract.service.mounted import MountedProject, ProjectFile, write_mounted
 from ragcontract.service.projects_and_runs import OUTDATED
-from ragcontract.service.retention import ACTOR, Keep, Retention
+from ragcontract.service.retention import ACTOR, Retention
 from ragcontract.service.tables import audit, blobs, broken, points, projects, runs, sessions, tokens, trends
 from ragcontract.service.trends import Trends, compute
 from ragcontract.service.web.app import Settings
@@ -50,10 +51,9 @@ def numbers_of(database: Database, contract: str = "docs") -> list[int]:
         return sorted(known[key] for key in connection.execute(of_project).scalars())
 
 
-def deleted(database: Database, keep: int | Keep, *, after: int = 0) -> list[tuple[str, str, str]]:
+def deleted(database: Database, keep: int, *, after: int = 0) -> list[tuple[str, str, str]]:
     """Delete what is too old, and return what the audit log says of it."""
-    kept = keep if isinstance(keep, Keep) else Keep(runs=keep)
-    Retention(database, kept, Trends(database)).delete(now_ms() + after)
+    Retention(database, keep, Trends(database)).delete(now_ms() + after)
     with database.read() as connection:
         rows = select(audit.c.action, audit.c.subject, audit.c.detail).where(audit.c.actor == ACTOR)
         return [tuple(row) for row in connection.execute(rows.order_by(audit.c.id))]
@@ -104,7 +104,9 @@ def test_all_stay_if_there_are_no_more(keep: int, database: Database) -> None:
 def test_a_project_may_keep_another_number(database: Database) -> None:
     for contract in ("docs", "other"):
         recorded(database, *range(4), contract=contract)
-    deleted(database, Keep(runs=3, of_projects={"other": 0}))
+    other = MountedProject(slug="other", folder=Path("unread"), file=ProjectFile(keep_runs=0))
+    database.write(lambda connection: write_mounted(connection, [other], 0))
+    deleted(database, 3)  # by a service that does not see the folder
     assert len(numbers_of(database)) == 3
     assert len(numbers_of(database, "other")) == 4
 
@@ -240,7 +242,7 @@ def test_the_rest_is_as_frozen_as_before(database: Database) -> None:
 def test_the_trend_is_computed_again(database: Database) -> None:
     recorded(database, *range(12))
     assert compute(database, 1, None)
-    Retention(database, Keep(runs=5), noted := Trends(database)).delete(now_ms())
+    Retention(database, 5, noted := Trends(database)).delete(now_ms())
     with database.read() as connection:
         assert connection.execute(select(trends.c.computed_at)).scalar_one() == OUTDATED
     noted.start()
@@ -297,7 +299,7 @@ def test_it_goes_on_after_an_error(database: Database, monkeypatch: pytest.Monke
         return [1, 2]
 
     monkeypatch.setattr(retention, "expendable", fail_at_first)
-    thread = Retention(database, Keep(runs=2), Trends(database), lambda: counted.append(None))
+    thread = Retention(database, 2, Trends(database), lambda: counted.append(None))
     thread.start()
     until(lambda: numbers_of(database) == [2, 3])
     thread.close()

@@ -165,5 +165,5 @@ def test_the_key_of_another_project_finds_nothing(served: Served, pages: Pages) 
     sent(served, "p")
     add_project(served.database)
     key = served.new_key("read", project="empty")
-    assert "there is no such project" in pages.get("/p/docs/runs", 404, key).text
+    assert "There is no such project" in pages.get("/p/docs/runs", 404, key).text
     assert "No run was sent yet." in pages.get("/p/empty/runs", 200, key).text

@@ -244,10 +244,10 @@ def test_runs_of_other_projects_are_not_found(served: Served, pages: Pages) -> N
         f"/runs/{other}/compare/{own}",
         f"/runs/{own}/compare/last-pass",
     ):
-        assert "there is no such run" in pages.get(path, 404, key).text
-    assert "the other run is of another project" in pages.get(f"/runs/{own}/compare/{other}", 404).text
+        assert "There is no such run" in pages.get(path, 404, key).text
+    assert "The other run is of another project" in pages.get(f"/runs/{own}/compare/{other}", 404).text
     for path in ("/runs/99", f"/runs/{own}/compare/x", f"/runs/{own}/compare/{'9' * 50}"):
-        assert "there is no such run" in pages.get(path, 404).text
+        assert "There is no such run" in pages.get(path, 404).text
 
 
 def test_what_senders_call_things_stays_text(served: Served, pages: Pages) -> None:

@@ -29,7 +29,7 @@ from ragcontract.core.version import __version__
 from ragcontract.service.database import Database, now_ms
 from ragcontract.service.migrate import check_revision
 from ragcontract.service.mounted import mounted_projects, write_mounted
-from ragcontract.service.retention import Keep, Retention
+from ragcontract.service.retention import Retention
 from ragcontract.service.trends import Trends
 from ragcontract.service.web import administration, entries, login, projects, runs
 from ragcontract.service.web.authentication import (
@@ -188,9 +188,7 @@ def application(database: Database, settings: Settings) -> Litestar:
         database.write(partial(write_mounted, mounted=mounted, now=now_ms()))
     monitoring = Monitoring()
     trends = Trends(database, settings.projects, monitoring.errors_of("trends"))
-    of_mounted = {each.slug: each.file.keep_runs for each in mounted if each.file.keep_runs is not None}
-    keep = Keep(runs=settings.keep_runs, of_projects=of_mounted)
-    retention = Retention(database, keep, trends, monitoring.errors_of("retention"))
+    retention = Retention(database, settings.keep_runs, trends, monitoring.errors_of("retention"))
     app = Litestar(
         route_handlers=[
             Router(path=API, route_handlers=ROUTES),

@@ -8,7 +8,10 @@ import ipaddress
 import math
 import time
 from collections import OrderedDict
-from typing import Any
+from collections.abc import Callable
+from functools import lru_cache, wraps
+from threading import BoundedSemaphore
+from typing import Any, ParamSpec, TypeVar
 
 from litestar import Request
 from litestar.enums import RequestEncodingType
@@ -23,6 +26,8 @@ from ragcontract.files.json_text import NestingError, check_nesting
 from ragcontract.service.accounts import Principal
 from ragcontract.service.web.problem_details import ProblemError
 
+P = ParamSpec("P")
+T = TypeVar("T")
 BLOBS = "/api/v1/blobs/"
 _NEW_NETWORK = 64  # bits of an IPv6 address: one customer has all that begin with them
 
@@ -30,6 +35,28 @@ _NEW_NETWORK = 64  # bits of an IPv6 address: one customer has all that begin wi
 def seconds() -> float:
     """Return the time of a clock that is never set."""
     return time.monotonic()
+
+
+_computing = BoundedSemaphore(bounds.SERVICE_COMPUTING)
+
+
+def expensive(compute: Callable[P, T]) -> Callable[P, T]:
+    """Keep the newest results of a function that takes long, and run only a few of all such functions at once.
+
+    Otherwise a flood of requests for them would leave nothing of the processor to others, health checks included.
+    """
+    kept = lru_cache(bounds.REPORT_PAGES)(compute)
+
+    @wraps(compute)
+    def limited(*args: P.args, **kwargs: P.kwargs) -> T:
+        if not _computing.acquire(timeout=bounds.SERVICE_DATABASE_WAIT):
+            raise ProblemError(503, "too much is computed at once", retry_after=1)
+        try:
+            return kept(*args, **kwargs)  # type: ignore[arg-type]
+        finally:
+            _computing.release()
+
+    return limited
 
 
 class Bucket(Struct):

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from functools import lru_cache
 from operator import itemgetter
 from pathlib import Path
 from typing import Annotated
@@ -47,6 +46,7 @@ from ragcontract.service.web.parameters import (
     require_run,
 )
 from ragcontract.service.web.problem_details import ProblemError
+from ragcontract.service.web.request_limits import expensive
 
 JSON, HTML = "application/json", "text/html"
 
@@ -182,7 +182,7 @@ def report_html(principal: Asker, database: Db, number: Number) -> Response[byte
     return Response(content, media_type=HTML, headers={"Content-Security-Policy": policy})
 
 
-@lru_cache(bounds.REPORT_PAGES)  # rendering a thousand queries takes a fifth of a second, and a report never changes
+@expensive  # rendering a thousand queries takes a fifth of a second, and a report never changes
 def _page(database: Database, sha256: str) -> bytes:
     report = decoded(_blob(database, sha256), "report.json")
     if isinstance(report, ErrorReport):  # no entry names one
@@ -251,7 +251,7 @@ def diff_of(database: Database, principal: Principal, compared: Sequence[RowMapp
     return _diff(database, project, folder, digest, tuple(map(_KEY, compared)))
 
 
-@lru_cache(bounds.REPORT_PAGES)  # scoring a thousand queries takes a third of a second
+@expensive  # scoring a thousand queries takes a third of a second
 def _diff(
     database: Database,
     project: int,

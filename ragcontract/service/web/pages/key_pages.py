@@ -26,7 +26,7 @@ LABELS = {
     "name": "What it is for",
     "scopes": "What it may do",
     "project": "Project",
-    "expires_in_days": "Days until it expires",
+    "expires_in_days": "Days",
 }
 
 

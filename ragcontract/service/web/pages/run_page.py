@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from litestar import get
@@ -35,6 +34,7 @@ from ragcontract.service.run_diff import RunDiff, entry_of, last_pass, recorded_
 from ragcontract.service.web.authentication import READ
 from ragcontract.service.web.pages.page_frame import environment, require_project_row, shown_page
 from ragcontract.service.web.parameters import Asker, Background, Db, Number, require_run
+from ragcontract.service.web.request_limits import expensive
 from ragcontract.service.web.runs import diff_of, other_run
 
 _GITHUB_JOB = re.compile(r"(https://[!-~]+)/actions/runs/[0-9]+", re.ASCII)
@@ -132,7 +132,7 @@ def run_page(principal: Asker, database: Db, number: Number) -> Template:
     )
 
 
-@lru_cache(bounds.REPORT_PAGES)  # rendering a thousand queries takes a fifth of a second, and a report never changes
+@expensive  # rendering a thousand queries takes a fifth of a second, and a report never changes
 def _report(database: Database, sha256: str) -> ShownReport | None:
     """Return the parts of a report's page; None if it has no verdict."""
     with database.read() as connection:
