@@ -120,7 +120,7 @@ def flaky_queries(connection: Connection, project_id: int, query_ids: Iterable[s
         query_id: rules
         for query_id in query_ids
         if (rules := broken_in.get(index_key(query_id)))
-        and sum(one is not other for one, other in pairwise(number in rules for number in numbers)) >= FLAKY
+        and sum(before is not now for before, now in pairwise(number in rules for number in numbers)) >= FLAKY
     }
     stored = _stored_ranks(connection, project_id) if switching else None
     return frozenset(

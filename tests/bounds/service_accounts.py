@@ -8,6 +8,7 @@ from typing import Any
 from litestar.testing import TestClient
 from sqlalchemy import select
 
+from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.service.accounts import add_machine_key, add_user, note_key_use
 from ragcontract.service.audit import record

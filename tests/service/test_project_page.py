@@ -63,7 +63,7 @@ def test_the_first_sentence_names_the_commit_since_which_it_is_worse(served: Ser
     settled(served)
     page = page_of(served, days="all")
     says = f"Worse since {short(21)} (2026-12-02): MRR@5 1.000 → 0.840; 5 queries are ranked differently."
-    assert f"docs Broken since {short(21)} (2026-12-02): docs: 5 of 25 queries broken" in page.text
+    assert f"docs Broken since {short(21)} (2026-12-02): " in page.text
     assert f"{says} Newest run of main: ✕ fail at {short(29)}, 2026-12-06 08:30 UTC" in page.text
     assert {f"/runs/{numbers[21]}", f"/runs/{numbers[29]}", "/p/docs/query?id=question-04"} <= {*links(page)}
     points = page.text.partition("Change points")[2].partition("Newest runs")[0]
