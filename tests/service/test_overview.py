@@ -84,7 +84,8 @@ def test_the_first_sentence_names_what_is_broken(database: Database) -> None:
 
     text = first_page(database, fill)
     assert text.startswith(
-        "Projects 2 of 4 projects are broken: Apple, zebra Apple ✕ broken summary of fail Broken in all runs that are kept"
+        "Projects 2 of 4 projects are broken: Apple, zebra Apple ✕ broken summary of fail "
+        "Broken in all runs that are kept"
     )
     shown = states(database).shown
     assert [(state.slug, state.verdict) for state in shown] == [
