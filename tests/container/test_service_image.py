@@ -18,6 +18,7 @@ from tests import scenarios
 from tests.container.base import base
 from tests.needs import require
 from tests.runner import ROOT
+from tests.service.test_backup import RESTORE
 
 pytestmark = pytest.mark.container
 IMAGE, POSTGRES = "rag-contract-test-service", "rag-contract-test-postgres"
@@ -36,9 +37,10 @@ print(json.dumps([answer.status, dict(answer.getheaders()), answer.read().decode
 """
 
 
-def docker(*argv: str, check: bool = True) -> str:
+def docker(*argv: str, check: bool = True, stdin: Path = Path(os.devnull)) -> str:
     """Run docker and return what it prints; an error of it is the test's."""
-    done = subprocess.run(["docker", *argv], capture_output=True, text=True, check=False)
+    with stdin.open("rb") as file:
+        done = subprocess.run(["docker", *argv], stdin=file, capture_output=True, text=True, check=False)
     assert not check or done.returncode == 0, done.stdout + done.stderr
     return done.stdout.strip()
 
@@ -178,14 +180,13 @@ def test_it_answers_keeps_what_it_was_sent_and_ends_in_time(service: Service, vo
 
     # A backup is made in the volume, and restored into another one, as the guide says.
     service.command("service", "backup", "/data/backup.db")
+    docker("cp", f"{NAME}:/data/backup.db", str(tmp_path / "backup.db"))
     restored = f"{volume}-restored"
-    copy = "cp /from/backup.db /data/service.db && rag-contract service check"
-    volumes = ("--volume", f"{volume}:/from:ro", "--volume", f"{restored}:/data")
+    options = ("--network", "none", "--volume", f"{restored}:/data", *HARDENED)
     try:
-        shown = docker("run", "--rm", "--network", "none", *HARDENED, *volumes, "--entrypoint", "sh", IMAGE, "-c", copy)
-        assert shown == "the database is whole"
+        shell = ("run", "--rm", "--interactive", *options, "--entrypoint", "sh", IMAGE, "-c", RESTORE)
+        assert docker(*shell, stdin=tmp_path / "backup.db") == "the database is whole"
         docker("rm", "--force", NAME)
-        options = ("--network", "none", "--volume", f"{restored}:/data", *HARDENED)
         docker("run", "--detach", "--name", NAME, *options, IMAGE)
         assert service.ready().runs(key) == [run]
     finally:
@@ -249,7 +250,7 @@ def composed(request: pytest.FixtureRequest, image: str, tmp_path: Path) -> Iter
 
 def test_compose_serves_from_either_database(composed: Composed, tmp_path: Path) -> None:
     if composed.environ["COMPOSE_PROFILES"]:
-        composed.run("up", "--detach", "postgres", "migrate")
+        composed.run("run", "--rm", "-T", "migrate")
     composed.run("run", "--rm", "-T", "serve", "service", "migrate")
     composed.run("run", "--rm", "-T", "serve", "service", "user", "add", "first", "--role", "admin")
     composed.run("up", "--detach")

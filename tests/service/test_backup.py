@@ -1,6 +1,8 @@
 """A copy of the database while it is written to, a check of it, and a restored copy that has all that was there."""
 
+import re
 import stat
+import subprocess
 import zlib
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -16,13 +18,17 @@ from ragcontract.service.database import Database
 from ragcontract.service.database_store import DatabaseStore
 from ragcontract.service.migrate import newest
 from ragcontract.service.tables import blobs, points, runs
+from tests.forking import plain_environ
 from tests.history.entries import digest, results_of
 from tests.history.trends import run_at
-from tests.process import rag_contract
+from tests.process import COMMAND, rag_contract
+from tests.runner import ROOT
 from tests.service.conftest import name_of, open_database
 from tests.service.running import serving
 
 WHOLE = (0, "the database is whole\n", "")
+GUIDE = (ROOT / "docs" / "guides" / "run-the-service.md").read_text()
+(RESTORE,) = re.findall(r"--entrypoint sh serve -c '(.*)' < ", GUIDE)
 
 
 def recorded(database: Database, number: int) -> None:
@@ -44,6 +50,37 @@ def counts(database: Database) -> tuple[int, ...]:
     with database.read() as connection:
         tables = (runs, points, blobs)
         return tuple(connection.execute(select(func.count()).select_from(table)).scalar_one() for table in tables)
+
+
+def restore(copy: Path, commands: Path) -> tuple[int, str]:
+    """Run the guide's line for it in the folder of the database; return its exit code and what it prints."""
+    commands.mkdir(exist_ok=True)
+    (commands / "rag-contract").write_text(f'#!/bin/sh\nexec {" ".join(COMMAND)} "$@"\n')
+    (commands / "rag-contract").chmod(0o700)
+    environ = plain_environ()
+    environ["PATH"] = f"{commands}:{environ['PATH']}"
+    with copy.open("rb") as backup:
+        shell = ["sh", "-c", RESTORE]
+        done = subprocess.run(
+            shell, stdin=backup, capture_output=True, text=True, check=False, cwd=copy.parent, env=environ
+        )
+    return done.returncode, done.stdout
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+@pytest.mark.parametrize("share", [0, 0.5, 0.999])
+def test_a_truncated_copy_leaves_the_database_in_place(
+    share: float, filled: Database, migrated: URL, tmp_path: Path
+) -> None:
+    file, copy = tmp_path / "service.db", tmp_path / "copy.db"
+    assert rag_contract("service", "backup", str(copy), "--db", name_of(migrated)).code == 0
+    filled.close()
+    before, content = file.read_bytes(), copy.read_bytes()
+    copy.write_bytes(content[: int(len(content) * share)])
+    assert restore(copy, tmp_path / "bin")[0] != 0
+    assert file.read_bytes() == before
+    copy.write_bytes(content)
+    assert restore(copy, tmp_path / "bin") == WHOLE[:2]
 
 
 @pytest.mark.parametrize("kind", ["sqlite"])
@@ -76,9 +113,15 @@ def test_a_copy_that_is_made_under_writing_is_whole_and_restores_all(
     with filled.read() as connection:
         everything = {each.id: tuple(each) for each in connection.execute(runs.select())}
     filled.close()
-    for path in tmp_path.glob("service.db*"):  # as the documents say
-        path.unlink()
-    copy.rename(file)
+    left, earlier = tmp_path / "service.db-wal", tmp_path / "service.db.0001"
+    left.write_bytes(b"of the database before")
+    earlier.write_bytes(b"made by a migration")
+    content = copy.read_bytes()
+    assert restore(copy, tmp_path / "bin") == WHOLE[:2]
+    assert file.read_bytes() == content
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert not left.exists()
+    assert earlier.exists()
     with serving("--db", str(file), cwd=tmp_path) as served:
         assert served.client.get("/readyz").status_code == 200
         with open_database(migrated) as restored:
