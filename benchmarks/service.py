@@ -32,7 +32,7 @@ from ragcontract.history.entry import Entry, decode, encode, folder_of, new_id
 from ragcontract.history.folder import Folder
 from ragcontract.service.accounts import Principal, create_key
 from ragcontract.service.blobs import Sent, put_blob
-from ragcontract.service.database import Database
+from ragcontract.service.database import Database, now_ms
 from ragcontract.service.database_store import Recording, record, recording_of, with_rules
 from ragcontract.service.migrate import migrate, opened
 
@@ -135,7 +135,7 @@ def add(connection: Connection, batch: list[Filled]) -> None:
     for filled in batch:
         for sent in filled.blobs:
             put_blob(connection, sent, sender=FILLER.actor, now=0)
-        record(connection, filled.recording, FILLER, 0)
+        record(connection, filled.recording, FILLER, now_ms())
 
 
 @contextmanager

@@ -360,6 +360,7 @@ UNNAMED_SECONDS = 86_400  # s; a blob that no run has; deleted
 RETENTION_MS = 25  # ms; a transaction that deletes old runs or blobs; the next transaction
 RETENTION_ROWS = 1_000  # rows; a transaction that deletes what has expired; the next transaction
 SERVICE_DAYS = 3_650  # days; `keep_days` of a mounted project, and what metrics are asked of; exit code 2, or 422
+SERVICE_CLOCK_AHEAD = 300  # s; how far the time of a new entry is after the time of the service; 422, exit code 2
 SERVICE_CONTRACT = 8 << 20  # bytes; a contract by which the service scores runs again; they stay as recorded
 SERVICE_GOLDEN_FILES = 100  # files; those of such a contract; runs stay as recorded
 SERVICE_TREND_RUNS = 2_000  # runs; those of a branch that the service scores again; older ones stay as recorded

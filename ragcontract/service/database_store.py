@@ -5,7 +5,7 @@ nothing else.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NoReturn
 
 import msgspec
@@ -43,6 +43,9 @@ from ragcontract.service.projects_and_runs import (
     seen,
 )
 from ragcontract.service.tables import broken, points, projects, runs
+
+_TIME_OF_ID = len("20261121T203000Z")
+_SECOND = timedelta(seconds=1)  # ids have no parts of it
 
 
 class Recording(Struct, frozen=True, kw_only=True):
@@ -137,12 +140,13 @@ def record(connection: Connection, recording: Recording, principal: Principal, n
     """Store an entry in its project, which is created unless it exists; the principal sees the project.
 
     Raises ConflictError if another entry has its key, or another one is of its CI run and attempt; InputError if a blob
-    is missing.
+    is missing, or if its time is wrong; ``now`` is the time of the service.
     """
     entry = recording.entry
     project_id = _locked_project(connection, entry, now)
     if (existing := _existing(connection, recording, principal, project_id)) is not None:
         return Recorded(run_id=existing, project_id=project_id, added="exists")
+    _refuse_wrong_time(recording, now)
     refuse_shared_run(recording.new, _names_of_run(connection, project_id, recording.new))
     _require(connection, recording, principal, project_id)
     row = _row(recording, project_id, principal)
@@ -172,6 +176,23 @@ def _existing(connection: Connection, recording: Recording, principal: Principal
         connection.execute(runs.update().where(runs.c.id == row.id).values(results=recording.results))
         outdate_trend(connection, project_id)
     return int(row.id)
+
+
+def _refuse_wrong_time(recording: Recording, now: int) -> None:
+    """Raise InputError if an entry cannot be of the time that it names; from the future, it would stay the newest."""
+    created_at, field = recording.entry.created_at, f"{recording.new.path}: created_at"
+    advice = "check the clock of the machine that ran the check, and run it again"
+    try:
+        apart = datetime.fromisoformat(created_at) - datetime.fromisoformat(recording.entry.id[:_TIME_OF_ID])
+    except ValueError as error:
+        raise InputError([f"{recording.new.path}: id: does not begin with a time"]) from error
+    if abs(apart) > _SECOND:
+        raise InputError([f"{field}: is not the time in the id of the entry; send entries as `history add` wrote them"])
+    if milliseconds(created_at) > now + bounds.SERVICE_CLOCK_AHEAD * 1000:
+        minutes = bounds.SERVICE_CLOCK_AHEAD // 60
+        raise InputError([f"{field}: is more than {minutes} minutes in the future; {advice}"])
+    if milliseconds(created_at) < 0:
+        raise InputError([f"{field}: is before 1970; {advice}"])
 
 
 def _locked_project(connection: Connection, entry: Entry, now: int) -> int:

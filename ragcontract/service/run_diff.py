@@ -1,6 +1,6 @@
 """What changed between two runs of a project, under the contract that it has now."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -37,7 +37,7 @@ class ChangedQuery(Struct, frozen=True, kw_only=True):
 
     id: str
     query: str
-    rules: Annotated[list[str], Meta(description="The rules that it breaks.")]
+    rules: Annotated[list[str], Meta(description="The rules that it breaks; empty if they were not recorded.")]
     before: Annotated[RanksById, Meta(description="The ranks of its relevant documents in the other run.")]
     now: Annotated[RanksById, Meta(description="The ranks of its relevant documents in this run.")]
 
@@ -124,7 +124,7 @@ def diff(contract: KnownContract, sides: Sequence[RecordedSide], now: datetime) 
         raise ConflictError(error.problems) from error
     was, is_now = (_broken(full, evaluation, side.rules) for evaluation, side in zip(evaluations, sides, strict=True))
     return RunDiff(
-        comparison=comparison,
+        comparison=replace(comparison, warnings=[*comparison.warnings, *_without_rules(was, is_now)]),
         lost=[_changed(evaluations, query_id, is_now[query_id]) for query_id in is_now if query_id not in was],
         won=[_changed(evaluations, query_id, was[query_id]) for query_id in was if query_id not in is_now],
     )
@@ -159,7 +159,8 @@ def _without(contract: Contract, query_ids: set[str]) -> Contract:
 def _broken(contract: Contract, evaluation: Evaluation, recorded: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     """Return the queries that a run breaks, with their rules, in the order of the golden queries.
 
-    Rules about ranks are those of today. What other rules read is not stored, so they are as they were recorded.
+    Rules about ranks are those of today. What other rules read is not stored, so they are as they were recorded. A run
+    that was sent without its report has no names of rules: its broken queries are broken.
     """
     of_rows = {key: [rule for rule in rules if rule not in OF_RANKS] for key, rules in recorded.items()}
     rules, side = RankRules(contract.rules, contract.settings), evaluation.run
@@ -167,10 +168,18 @@ def _broken(contract: Contract, evaluation: Evaluation, recorded: Mapping[str, S
     for query_id, query in evaluation.contract.queries.items():
         known = query_id not in side.rows.without_results
         violations = rules.violations(query, side.scores[query_id]) if known else ()
-        names = [*(violation.rule for violation in violations), *of_rows.get(index_key(query_id), ())]
-        if names:
+        key = index_key(query_id)
+        names = [*(violation.rule for violation in violations), *of_rows.get(key, ())]
+        if names or (key in recorded and not recorded[key]):
             rules_of[query_id] = [*dict.fromkeys(names)]
     return rules_of
+
+
+def _without_rules(*broken: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield a warning if queries of the runs are broken only because they were recorded so."""
+    if number := len({query_id for rules_of in broken for query_id, rules in rules_of.items() if not rules}):
+        recorded = f"{count(number, 'query')} {'was' if number == 1 else 'were'} recorded as broken without the rules"
+        yield f"{recorded}, so {'it counts' if number == 1 else 'they count'} as broken, whatever today's rules are"
 
 
 def _changed(evaluations: Sequence[Evaluation], query_id: str, rules: list[str]) -> ChangedQuery:

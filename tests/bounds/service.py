@@ -21,13 +21,15 @@ from ragcontract.history.service_files import WITHOUT
 from ragcontract.history.service_store import ServiceStore
 from ragcontract.net.pacing import Timing
 from ragcontract.report.html import page
+from ragcontract.service.accounts import Principal
 from ragcontract.service.database import BusyError, Database, database_url, index_key
+from ragcontract.service.database_store import milliseconds, record, recording_of
 from ragcontract.service.serving import configuration
 from ragcontract.service.tables import metadata
 from ragcontract.service.web.app import enough_threads
 from tests.bounds.lab import Case, Cases, Lab
 from tests.builders import golden
-from tests.history.entries import runs
+from tests.history.entries import new_entry, runs
 from tests.net.service import Reply, Service
 from tests.service.listening import listening, refuses
 from tests.service.running import serving
@@ -169,7 +171,7 @@ def pages_of_reports(lab: Lab, number: int) -> bool:
     lab.check()
     service, rendered = served(lab), count()
     lab.patch.setattr(page, "render", lambda _report: b"%d" % next(rendered))
-    for place, new in enumerate(runs(number, "")):
+    for place, new in enumerate(runs(number, "", hours=1)):
         report = (lab.folder / "report.json").read_bytes() + b"\n" * place
         service.add(new, report=service.send_blob(report, "report"))
     for run in [*range(1, number + 1), 1]:
@@ -234,7 +236,23 @@ def silent_for(_: Lab, seconds: int) -> bool:
     return any(seconds <= delay for delay in looks)
 
 
+def ahead(lab: Lab, seconds: int) -> bool:
+    """Record an entry whose time is so long after that of the service."""
+    database, new = a_database(lab), new_entry()
+    database.write(metadata.create_all)
+    recording, now = recording_of("docs", new.content), milliseconds(new.entry.created_at) - seconds * 1000
+    try:
+        database.write(lambda connection: record(connection, recording, Principal(actor="key:ci"), now))
+    except InputError as error:
+        assert "in the future" in str(error)  # noqa: PT017
+        return False
+    finally:
+        database.close()
+    return True
+
+
 CASES: Cases = {
+    "SERVICE_CLOCK_AHEAD": Case(ahead),
     "SERVICE_THREADS": Case(threads, small=3),
     "SERVICE_CONNECTIONS": Case(connections, small=3),
     "CONNECTION_SECONDS": Case(silent_for),

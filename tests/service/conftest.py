@@ -23,6 +23,12 @@ KINDS = ("sqlite", "postgres")
 HOSTILE = "<script>alert(1)</script> ' \u202e \U0001f600"  # tries to get out of wherever it is shown
 
 
+@pytest.fixture(autouse=True)
+def _takes_entries_of_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let services take the entries of tests, whose days are always the same and may be in the future."""
+    monkeypatch.setattr("ragcontract.core.bounds.SERVICE_CLOCK_AHEAD", 86_400 * 1_000)
+
+
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
     require("postgres")

@@ -10,8 +10,11 @@ from typing import Any
 
 import pytest
 
+from ragcontract.history.copy_and_prune import copy
 from ragcontract.history.entry import NewEntry, decode
 from ragcontract.history.folder import Folder
+from ragcontract.service.accounts import Principal
+from ragcontract.service.database_store import DatabaseStore
 from tests.builders import as_jsonl, golden, run, stored_query, write_jsonl
 from tests.history.repository import git, new_repository
 from tests.history.trends import LIMITS, contract, ids_of, results_at, run_at
@@ -165,6 +168,40 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 HELD, LOST = dict.fromkeys(IDS, 1), dict.fromkeys(IDS, 6)
+
+
+PHRASE = as_jsonl(golden("question-00", "question-00.md", answer_must_include=["30 days"]))
+UNKNOWN = "recorded as broken without the rules, so"
+
+
+def test_a_broken_query_of_a_run_without_report_is_broken(served: Served, tmp_path: Path) -> None:
+    """A copied history has no reports, so the answer's rule that the query breaks is not known by name."""
+    history, found = Folder(str(tmp_path / "history")), {"question-00": 1}
+    for number, failed in enumerate(((), IDS[:1], ())):
+        history.add(run_at(number, results_at(found) + b"\n" * number, failed=failed))
+    store = DatabaseStore(served.database, Principal(actor="user:ana", role="admin"))
+    assert copy(history, store).entries == 3
+    served.add(run_at(3, results_at(found)), golden=served.send_blob(blob_of(PHRASE), "golden"), default_branch=True)
+    lost = served.get("/runs/2/diff")
+    assert [(each["id"], each["rules"]) for each in lost["lost"]] == [("question-00", [])]
+    assert f"1 query was {UNKNOWN} it counts as broken, whatever today's rules are" in lost["comparison"]["warnings"]
+    fixed = served.get("/runs/3/diff", against="2")
+    assert ([each["id"] for each in fixed["won"]], fixed["lost"]) == (["question-00"], [])
+    assert not [each for each in served.get("/runs/3/diff")["comparison"]["warnings"] if UNKNOWN in each]
+
+
+@pytest.mark.usefixtures("folder")
+def test_queries_of_runs_without_report_that_rank_rules_break_are_named_by_them(served: Served) -> None:
+    entries = [run_at(0, results_at(HELD)), run_at(1, results_at(HELD | {IDS[0]: 6}), failed=IDS[:3])]
+    blob = served.send_blob(contract_blob(), "golden")
+    *_, last = (served.add(new, golden=blob, default_branch=True) for new in entries)
+    answer = served.get(f"/runs/{last}/diff")
+    assert [(each["id"], each["rules"]) for each in answer["lost"]] == [
+        (IDS[0], ["must_include"]),
+        (IDS[1], []),
+        (IDS[2], []),
+    ]
+    assert f"2 queries were {UNKNOWN} they count as broken, whatever today's rules are" in str(answer["comparison"])
 
 
 @pytest.mark.usefixtures("folder")

@@ -5,7 +5,7 @@ import json
 import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from itertools import chain
 from typing import Any
 
@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from sqlalchemy import Connection, func, select
 
 from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
 from ragcontract.history.copy_and_prune import copy
 from ragcontract.history.entry import NewEntry
 from ragcontract.history.folder import Folder
@@ -78,6 +79,13 @@ def changed(**fields: Any) -> bytes:
 
 DEEP = b'{"id":' + b"[" * 200 + b"]" * 200 + b"}"
 SOURCE = json.loads(new_entry().content)["source"]
+CLOCK = "check the clock of the machine"
+
+
+def at_time(at: datetime, **fields: Any) -> Callable[[Served], Any]:
+    return lambda served: served.post(new_entry(at=at, **fields))
+
+
 REFUSED: dict[str, tuple[int, str, Callable[[Served], Any]]] = {
     "no JSON": (400, "the body is not JSON", with_content(b"{")),
     "nothing": (400, "the body is not JSON", with_content(b"")),
@@ -91,6 +99,27 @@ REFUSED: dict[str, tuple[int, str, Callable[[Served], Any]]] = {
         422,
         "source.run_id: is too large",
         with_content(changed(source=SOURCE | {"run_id": 2**63})),
+    ),
+    "a time of the future": (
+        422,
+        f"minutes in the future; {CLOCK}",
+        at_time(datetime(9999, 12, 31, tzinfo=UTC)),
+    ),
+    "a time before 1970": (422, f"is before 1970; {CLOCK}", at_time(datetime(1969, 12, 31, 23, 59, tzinfo=UTC))),
+    "another time than that of the id": (
+        422,
+        "created_at: is not the time in the id",
+        at_time(FIRST, created_at=(FIRST + timedelta(seconds=2)).isoformat()),
+    ),
+    "the hour of another time zone": (
+        422,
+        "created_at: is not the time in the id",
+        at_time(FIRST, created_at=FIRST.isoformat().replace("+00:00", "+01:00")),
+    ),
+    "an id that has no time": (
+        422,
+        "id: does not begin with a time",
+        with_content(new_entry().content.replace(b"20261121T", b"20261199T")),
     ),
     "a version of the future": (422, "another version", with_content(changed(schema_version=2))),
     "another contract": (422, "belongs to another file", with_content(changed(contract="help"))),
@@ -128,6 +157,31 @@ REFUSED: dict[str, tuple[int, str, Callable[[Served], Any]]] = {
         ),
     ),
 }
+
+
+def test_a_clock_may_be_some_minutes_ahead(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "SERVICE_CLOCK_AHEAD", 300)
+    now = datetime.now(UTC)
+    assert served.post(new_entry(at=now + timedelta(minutes=4))).status_code == 201
+    answer = served.post(new_entry(at=now + timedelta(days=1), run=RUN + 1))
+    assert (checked(answer), "more than 5 minutes in the future" in answer.text) == (422, True)
+    with pytest.raises(InputError, match="more than 5 minutes in the future"):
+        DatabaseStore(served.database, ADMIN).add(new_entry(at=now + timedelta(days=1)))
+
+
+def test_the_time_of_an_id_has_no_parts_of_a_second_and_is_utc(served: Served) -> None:
+    at = FIRST.replace(microsecond=999_999)
+    berlin = at.astimezone(timezone(timedelta(hours=1))).isoformat()
+    assert served.post(new_entry(at=at)).status_code == 201
+    assert served.post(new_entry(at=at, run=RUN + 1, created_at=berlin)).status_code == 201
+
+
+def test_an_entry_with_a_wrong_time_that_is_stored_stays(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    new = new_entry(at=datetime.now(UTC) + timedelta(days=1))
+    served.add(new)
+    monkeypatch.setattr(bounds, "SERVICE_CLOCK_AHEAD", 300)
+    assert served.post(new).status_code == 200
+    assert served.get("/projects/docs/entries/contents", id=new.entry.id)["items"]
 
 
 @pytest.mark.parametrize(("status", "why", "send"), REFUSED.values(), ids=REFUSED)
