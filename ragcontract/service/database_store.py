@@ -148,6 +148,7 @@ def record(connection: Connection, recording: Recording, principal: Principal, n
         return Recorded(run_id=existing, project_id=project_id, added="exists")
     _refuse_wrong_time(recording, now)
     refuse_shared_run(recording.new, _names_of_run(connection, project_id, recording.new))
+    recording = _with_known_results(connection, recording, principal, project_id)
     _require(connection, recording, principal, project_id)
     row = _row(recording, project_id, principal)
     run_id = connection.execute(runs.insert().values(row).returning(runs.c.id)).scalar_one()
@@ -161,6 +162,27 @@ def record(connection: Connection, recording: Recording, principal: Principal, n
     if row["branch"] == project_branch(connection, project_id):
         outdate_trend(connection, project_id)
     return Recorded(run_id=run_id, project_id=project_id, added="added")
+
+
+def _with_known_results(
+    connection: Connection, recording: Recording, principal: Principal, project_id: int
+) -> Recording:
+    """Return a recording with its result set if that is here already: a copy sends what runs share only once."""
+    results = recording.entry.results
+    if not recording.without_results or results is None:
+        return recording
+    try:
+        require_blob(
+            connection,
+            results.sha256,
+            "results",
+            sender=principal.actor,
+            project_id=project_id,
+            most=bounds.RESULT_SET,
+        )
+    except InputError:
+        return recording
+    return replace(recording, without_results=False)
 
 
 def _existing(connection: Connection, recording: Recording, principal: Principal, project_id: int) -> int | None:

@@ -10,7 +10,7 @@ only known where it is broken.
 """
 
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby, pairwise
 from typing import Literal
@@ -108,13 +108,14 @@ def record_of(connection: Connection, project_id: int, query_id: str, *, is_gold
     return _record(rows, rules, ranks, is_golden=is_golden)
 
 
-def flaky_queries(connection: Connection, project_id: int, query_ids: Iterable[str]) -> frozenset[str]:
-    """Return which of the golden queries of a project are flaky."""
+def flaky_queries(
+    connection: Connection, project_id: int, query_ids: Iterable[str], ranks: bytes | None
+) -> Iterator[str]:
+    """Yield those of the golden queries of a project that are flaky; ``ranks`` are those of :func:`encoded_ranks`."""
     rows = _newest_rows(connection, project_id)
     numbers = [row["id"] for row in rows]
-    of_runs = broken.c.project_id == project_id, broken.c.run_id.in_(numbers)
     broken_in: dict[str, dict[int, list[str]]] = {}
-    for row in connection.execute(select(broken.c.query_id, broken.c.run_id).where(*of_runs)):
+    for row in connection.execute(select(broken.c.query_id, broken.c.run_id).where(broken.c.run_id.in_(numbers))):
         broken_in.setdefault(row.query_id, {})[row.run_id] = []
     switching = {
         query_id: rules
@@ -122,12 +123,10 @@ def flaky_queries(connection: Connection, project_id: int, query_ids: Iterable[s
         if (rules := broken_in.get(index_key(query_id)))
         and sum(before is not now for before, now in pairwise(number in rules for number in numbers)) >= FLAKY
     }
-    stored = _stored_ranks(connection, project_id) if switching else None
-    return frozenset(
-        query_id
-        for query_id, rules in switching.items()
-        if _record(rows, rules, _ranks_of(stored, query_id), is_golden=True).is_flaky
-    )
+    stored = _decoded(ranks) if switching else None
+    for query_id, rules in switching.items():
+        if _record(rows, rules, _ranks_of(stored, query_id), is_golden=True).is_flaky:
+            yield query_id
 
 
 def _newest_rows(connection: Connection, project_id: int) -> Rows:
@@ -220,8 +219,11 @@ def encoded_ranks(of: ContractRuns, numbers: Mapping[str, int]) -> bytes | None:
 
 
 def _stored_ranks(connection: Connection, project_id: int) -> _Stored | None:
-    data = connection.execute(select(trends.c.ranks).where(trends.c.project_id == project_id)).scalar()
-    return None if data is None else msgspec.json.decode(zlib.decompress(data), type=_Stored)
+    return _decoded(connection.execute(select(trends.c.ranks).where(trends.c.project_id == project_id)).scalar())
+
+
+def _decoded(ranks: bytes | None) -> _Stored | None:
+    return None if ranks is None else msgspec.json.decode(zlib.decompress(ranks), type=_Stored)
 
 
 def _ranks_of(stored: _Stored | None, query_id: str) -> Mapping[int, Ranks | None]:

@@ -8,12 +8,14 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice, takewhile
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import msgspec
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 from sqlalchemy import Connection, Row, exists, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -30,7 +32,7 @@ from ragcontract.service.database import BusyError, Database, Milliseconds, inde
 from ragcontract.service.database_store import DatabaseStore
 from ragcontract.service.known_contract import KnownContract, contract_digest, contract_of
 from ragcontract.service.projects_and_runs import OUTDATED, newest_run, project_branch
-from ragcontract.service.query_record import encoded_ranks
+from ragcontract.service.query_record import encoded_ranks, flaky_queries
 from ragcontract.service.tables import points, projects, runs, trends
 from ragcontract.statistics.change_points import LEAST_RUNS
 from ragcontract.statistics.levels import sigma
@@ -93,6 +95,7 @@ class Trend(Struct, frozen=True, kw_only=True):
     notes: Sequence[str] = ()  # what was left out
     runs: list[TrendRun]
     metrics: dict[str, MetricTrend]
+    flaky: Sequence[str] = ()  # the ids of golden queries
 
 
 class StoredTrend(Struct, frozen=True, kw_only=True):
@@ -113,6 +116,18 @@ def stored_trend(connection: Connection, project_id: int) -> StoredTrend | None:
     columns = trends.c.run_id, trends.c.golden, trends.c.computed_at, trends.c.body
     row = connection.execute(select(*columns).where(trends.c.project_id == project_id)).mappings().one_or_none()
     return None if row is None else StoredTrend(**row)
+
+
+@lru_cache(bounds.REPORT_PAGES)
+def decoded_trend(stored: StoredTrend) -> Trend:
+    """Return the trend of a row, which takes long for many runs."""
+    return stored.trend
+
+
+def known_flaky(connection: Connection, project_id: int) -> Sequence[str]:
+    """Return the golden queries of a project that were flaky when its trend was computed."""
+    stored = stored_trend(connection, project_id)
+    return () if stored is None else decoded_trend(stored).flaky
 
 
 class _Results(DatabaseStore):
@@ -156,13 +171,15 @@ def compute(database: Database, project_id: int, folder: Path | None) -> bool:
     with database.read() as connection:
         ids = select(runs.c.key, runs.c.id, runs.c.created_at).where(runs.c.project_id == project_id)
         rows = {row.key: (row.id, row.created_at) for row in connection.execute(ids)}
-    trend = _trend(section, contract, rows)
+        trend = _trend(section, contract, rows)
+        ranks = encoded_ranks(section.of, {run.key: run.id for run in trend.runs})
+        trend = replace(trend, flaky=[*flaky_queries(connection, project_id, section.of.questions, ranks)])
     row = {
         "run_id": basis.newest,
         "golden": contract.digest,
         "computed_at": now_ms(),
         "body": msgspec.json.encode(trend).decode(),
-        "ranks": encoded_ranks(section.of, {run.key: run.id for run in trend.runs}),
+        "ranks": ranks,
     }
     return database.write(lambda connection: _store(connection, project_id, basis, row))
 

@@ -249,3 +249,13 @@ def test_a_query_may_have_any_id(served: Served, name: str) -> None:
     assert "\u202e" not in page.source
     assert not [text for _, _, text in page.raw if text]
     assert len([tag for tag, _ in page.elements if tag == "script"]) == 1
+
+
+@pytest.mark.parametrize("states", ["hbhb", "hhbb"])
+def test_a_flaky_query_is_marked_wherever_it_is_listed(served: Served, states: str) -> None:
+    numbers = sent(served, runs_of(states), blob_of())
+    settled(served)
+    is_flaky = states == "hbhb"
+    assert ("! flaky" in page_of(served, "/p/docs/queries").text) is is_flaky
+    assert (f"{Q} ! flaky" in page_of(served, f"/runs/{numbers[-1]}").text) is is_flaky
+    assert (f"Flaky: {Q}" in page_of(served, "/p/docs").text) is is_flaky

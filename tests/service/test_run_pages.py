@@ -96,17 +96,6 @@ def test_a_run_without_report_and_its_comparison_say_the_same(served: Served, pa
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_run_without_report_and_its_comparison_say_the_same(served: Served, pages: Pages) -> None:
-    add(served, 0, HELD)
-    last = add(served, 1, HELD, failed=IDS[:1])
-    compared = pages.get(f"/runs/{last}/compare/last-pass")
-    assert answer_of(pages.get(f"/runs/{last}")).startswith("1 query newly broken since run 1 (")
-    assert answer_of(compared).startswith("1 query newly broken since run 1 (")
-    assert "not recorded" in compared.rows("/query?id=")[IDS[0]]
-    assert "1 query was recorded as broken without the rules, so it counts as broken" in compared.text
-
-
-@pytest.mark.usefixtures("folder")
 def test_a_query_that_is_no_longer_tolerated_is_not_newly_broken(served: Served, pages: Pages) -> None:
     add(served, 0, HELD, tolerated=IDS[:1])
     last = add(served, 1, HELD, failed=IDS[:1])

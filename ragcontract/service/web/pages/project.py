@@ -19,7 +19,6 @@ from ragcontract.service.database import DAY, now_ms
 from ragcontract.service.known_contract import contract_of, golden_of
 from ragcontract.service.project_states import streak_of
 from ragcontract.service.projects_and_runs import project_branch, run_numbered, runs_before
-from ragcontract.service.query_record import flaky_queries
 from ragcontract.service.run_diff import recorded_entry
 from ragcontract.service.trends import (
     MetricChange,
@@ -27,6 +26,7 @@ from ragcontract.service.trends import (
     StoredTrend,
     Trend,
     TrendRun,
+    decoded_trend,
     recorded_means,
     stored_trend,
 )
@@ -118,7 +118,6 @@ def project_page(
         contract = contract_of(connection, project, trends.folder)
         streak = streak_of(connection, row) if row["run"] is not None else None
         entry = None if row["run"] is None else recorded_entry(run_numbered(connection, principal, row["run"]))
-        flaky = flaky_queries(connection, project, golden_of(contract))
     if not is_current:
         trends.note(project)
     return shown_page(
@@ -134,7 +133,7 @@ def project_page(
         golden=golden_of(contract),
         streak=streak,
         waived=[gate for gate in shown_gates(entry) if gate.waived] if entry else [],
-        flaky=sorted(flaky),
+        flaky=decoded_trend(stored).flaky if stored else (),
         most=bounds.SERVICE_QUERIES,
         days=days,
         spans=SPANS,
@@ -142,21 +141,16 @@ def project_page(
     )
 
 
-@lru_cache(maxsize=bounds.REPORT_PAGES)
-def _decoded(stored: StoredTrend) -> Trend:
-    return stored.trend
-
-
 def _first(stored: StoredTrend, days: Days) -> int:
     """Return the place of the first run of the last days."""
     since = 0 if days == "all" else now_ms() - int(days) * DAY
-    return bisect_left(_decoded(stored).runs, since, key=lambda run: run.at)
+    return bisect_left(decoded_trend(stored).runs, since, key=lambda run: run.at)
 
 
 @lru_cache(maxsize=bounds.REPORT_PAGES)  # eight charts of 500 points take 200 ms
 def quality_of(stored: StoredTrend, first: int) -> Quality:
     """Return what the page says of a trend, with charts of the runs from the place ``first`` on."""
-    trend = _decoded(stored)
+    trend = decoded_trend(stored)
     charts = [chart_of(trend.runs[first:], of_metric, of_metric.values[first:]) for of_metric in trend.metrics.values()]
     drawn = [chart for chart in charts if chart.values]
     rendered: Callable[[Sequence[Chart]], Markup] = environment().get_template("trend.html").module.charts_in  # type: ignore[attr-defined]

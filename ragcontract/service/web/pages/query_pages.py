@@ -20,11 +20,11 @@ from ragcontract.service.query_record import (
     FLAKY,
     LASTING,
     QueryRun,
-    flaky_queries,
     is_tolerated_in,
     record_of,
     was_ever_broken,
 )
+from ragcontract.service.trends import known_flaky
 from ragcontract.service.web.authentication import READ
 from ragcontract.service.web.pages.page_frame import require_project_row, shown_page, when
 from ragcontract.service.web.parameters import Asker, Background, Db, Slug
@@ -65,7 +65,7 @@ def queries_page(
         sender = sender_of(connection, project, contract)
         broken = broken_rules(connection, row["run"]) if row["run"] else {}
         golden = golden_of(contract)
-        flaky = flaky_queries(connection, project, golden)
+        flaky = known_flaky(connection, project)
     return shown_page(
         "golden.html",
         principal,

@@ -29,8 +29,8 @@ from ragcontract.report.record import Report
 from ragcontract.service.blobs import blob
 from ragcontract.service.database import Database, index_key
 from ragcontract.service.projects_and_runs import broken_rules, log_of, project_branch
-from ragcontract.service.query_record import flaky_queries
 from ragcontract.service.run_diff import RunDiff, entry_of, last_pass, recorded_entry, run_before
+from ragcontract.service.trends import known_flaky
 from ragcontract.service.web.authentication import READ
 from ragcontract.service.web.pages.page_frame import environment, require_project_row, shown_page
 from ragcontract.service.web.parameters import Asker, Background, Db, Number, require_run
@@ -103,7 +103,7 @@ def run_page(principal: Asker, database: Db, number: Number) -> Template:
         rules = broken_rules(connection, number)
         passed = last_pass(connection, project, run)
         since = _since(connection, entry, rules, passed) if entry and passed else None
-        flaky = flaky_queries(connection, project, [*entry.failed, *entry.tolerated]) if entry else frozenset()
+        flaky = known_flaky(connection, project)
         branch, log = project_branch(connection, project), log_of(connection, number)
     report, unreadable = None, ""
     if run["report"] is not None:
