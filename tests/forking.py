@@ -21,9 +21,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 PRELOADED = ("requests", "yaml", "jsonschema", "pytest")  # and all of rag-contract
-# pyspark and pyarrow start threads, which a fork does not have. The service loads anyio, a plugin of pytest, which
-# pytest must load itself.
-NOT_PRELOADED = ("ragcontract.cluster.", "ragcontract.service.")
+NOT_PRELOADED = "ragcontract.cluster."  # pyspark and pyarrow start threads, which a fork does not have
 REQUEST = 1 << 20  # bytes
 # What Python reads when it starts, and so what a forked command would not see.
 AT_THE_START = ("PYTHON", "LC_", "LANG", "MALLOC", "COVERAGE")

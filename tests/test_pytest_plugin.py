@@ -58,8 +58,12 @@ class Suite:
         if fresh:
             environ["PYTHONPATH"] = ":".join(self._path)
             return spawn(*argv, cwd=folder, command=(sys.executable, "-m", "pytest"), environ=environ)
+        # The service has loaded anyio, which is a plugin of pytest: pytest warns if it cannot load that itself.
         code = (
-            f"import runpy, sys\nsys.path[:0] = {['', *self._path]}\nrunpy.run_module('pytest', run_name='__main__')\n"
+            f"import runpy, sys\nsys.path[:0] = {['', *self._path]}\n"
+            "loaded = [name for name in sys.modules if name.partition('.')[0] == 'anyio']\n"
+            "for name in loaded:\n    del sys.modules[name]\n"
+            "runpy.run_module('pytest', run_name='__main__')\n"
         )
         return Ended(*forking.run(code, argv, cwd=folder, environ=plain_environ() | environ))
 
