@@ -6,8 +6,9 @@ from litestar import Litestar
 from litestar.routes import HTTPRoute
 
 from ragcontract.service.database import Database, database_url
-from ragcontract.service.web.app import API, Settings, application
+from ragcontract.service.web.app import Settings, application
 from ragcontract.service.web.authentication import Access
+from ragcontract.service.web.parameters import API
 
 HEAD = "| route | role or scope | answer |\n| --- | --- | --- |\n"
 

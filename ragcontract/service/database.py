@@ -35,6 +35,11 @@ Milliseconds = Annotated[int, Meta(description="Milliseconds since 1970, UTC.")]
 DRIVERS = {"sqlite": "sqlite+pysqlite", "postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}
 
 
+def seconds() -> float:
+    """Return the time of a clock that is never set."""
+    return time.monotonic()
+
+
 def now_ms() -> int:
     """Return the time in milliseconds since 1970, as the database stores it."""
     return time.time_ns() // 1_000_000

@@ -6,7 +6,6 @@ delete from one Postgres: each counts what it was first with.
 
 import logging
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -18,7 +17,7 @@ from ragcontract.core import bounds
 from ragcontract.core.numbers import count
 from ragcontract.service.audit import Author, deleting_frozen_rows, record, too_old
 from ragcontract.service.blobs import OF_RUNS
-from ragcontract.service.database import BusyError, Database, now_ms
+from ragcontract.service.database import BusyError, Database, now_ms, seconds
 from ragcontract.service.logging_in import ended_session, spent_link
 from ragcontract.service.projects_and_runs import NEWEST, newest_run, outdate_trend
 from ragcontract.service.run_diff import last_pass
@@ -122,11 +121,6 @@ def expendable(connection: Connection, project_id: int, keep: int) -> Sequence[i
         runs.c.id.not_in(needed),
     )
     return connection.execute(select(runs.c.id).where(*older).order_by(runs.c.created_at, runs.c.id)).scalars().all()
-
-
-def seconds() -> float:
-    """Return the time of a clock that is never set."""
-    return time.monotonic()
 
 
 def _in_time(rows: Sequence[T]) -> Iterator[T]:

@@ -56,11 +56,10 @@ from ragcontract.service.web.pages import (
 )
 from ragcontract.service.web.pages.page_frame import environment, static_files
 from ragcontract.service.web.pages.problem_page import answer
-from ragcontract.service.web.parameters import Db
+from ragcontract.service.web.parameters import API, Db
 from ragcontract.service.web.problem_details import MEDIA_TYPE, Problem, ProblemError
 from ragcontract.service.web.request_limits import CheckedRequest
 
-API = "/api/v1"
 log = logging.getLogger(__name__)
 _STATIC_SECONDS = 3_600
 EVERYWHERE = (400, 401, 403, 404, 408, 413, 415, 422, 429, 500, 503)

@@ -22,7 +22,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from ragcontract.core import bounds
 from ragcontract.service.accounts import Principal, note_key_use
-from ragcontract.service.database import BusyError, Database, now_ms
+from ragcontract.service.database import BusyError, Database, now_ms, seconds
 from ragcontract.service.logging_in import note_session_use
 from ragcontract.service.web.authentication import Credential, credential_of, header, host_of, principal_with
 from ragcontract.service.web.monitoring import Monitoring
@@ -35,7 +35,6 @@ from ragcontract.service.web.request_limits import (
     address_of,
     check_size_of_headers,
     network_of,
-    seconds,
 )
 
 log = logging.getLogger(__name__)

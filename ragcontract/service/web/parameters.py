@@ -31,6 +31,7 @@ Number = FromPath[int]
 Limit = Annotated[int, QueryParameter(ge=1, le=bounds.PAGE_ITEMS, description="How many items, at most.")]
 Cursor = Annotated[str | None, QueryParameter(description="`next` of the page before.")]
 Whole = Annotated[int, Meta(ge=-BIGINT, le=BIGINT)]  # a position that is a number
+API = "/api/v1"  # where the routes for programs begin
 DEFAULT_LIMIT = 50
 NO_PROJECT = "there is no such project, or the key may not see it"
 

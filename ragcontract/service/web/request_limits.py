@@ -6,7 +6,6 @@ Each process counts for itself, up to a limit: what it has not seen for longest 
 import asyncio
 import ipaddress
 import math
-import time
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import lru_cache, wraps
@@ -24,17 +23,13 @@ from ragcontract.core import bounds
 from ragcontract.core.numbers import mebibytes
 from ragcontract.files.json_text import NestingError, check_nesting
 from ragcontract.service.accounts import Principal
+from ragcontract.service.database import seconds
 from ragcontract.service.web.problem_details import ProblemError
 
 P = ParamSpec("P")
 T = TypeVar("T")
 BLOBS = "/api/v1/blobs/"
 _NEW_NETWORK = 64  # bits of an IPv6 address: one customer has all that begin with them
-
-
-def seconds() -> float:
-    """Return the time of a clock that is never set."""
-    return time.monotonic()
 
 
 _computing = BoundedSemaphore(bounds.SERVICE_COMPUTING)

@@ -20,7 +20,7 @@ from ragcontract.history.entry import EntryGate, EntryMetric
 from ragcontract.report.comparison import RunComparison
 from ragcontract.report.html import page
 from ragcontract.report.json_report import decoded, refusing_inconsistent
-from ragcontract.report.record import ErrorReport
+from ragcontract.report.record import ErrorReport, Report
 from ragcontract.service.accounts import Principal
 from ragcontract.service.blobs import blob
 from ragcontract.service.database import Database, Milliseconds, index_key
@@ -182,10 +182,16 @@ def report_html(principal: Asker, database: Db, number: Number) -> Response[byte
     return Response(content, media_type=HTML, headers={"Content-Security-Policy": policy})
 
 
+def stored_report(database: Database, sha256: str) -> Report | None:
+    """Return the report of a run; None if it has no verdict, as no entry names one."""
+    report = decoded(_blob(database, sha256), "report.json")
+    return None if isinstance(report, ErrorReport) else report
+
+
 @expensive  # rendering a thousand queries takes a fifth of a second, and a report never changes
 def _page(database: Database, sha256: str) -> bytes:
-    report = decoded(_blob(database, sha256), "report.json")
-    if isinstance(report, ErrorReport):  # no entry names one
+    report = stored_report(database, sha256)
+    if report is None:
         raise ProblemError(404, "the report has no verdict")
     with refusing_inconsistent("report.json"):
         return page.render(report)

@@ -16,18 +16,14 @@ from ragcontract.service.projects_and_runs import all_projects
 from ragcontract.service.web.administration import Key, NewMachineKey, make_key, page_below
 from ragcontract.service.web.authentication import ADMIN
 from ragcontract.service.web.login import SEE_OTHER
+from ragcontract.service.web.pages.page_frame import service_address
 from ragcontract.service.web.pages.settings_page import sentences, settings_view
 from ragcontract.service.web.parameters import DEFAULT_LIMIT, Asker, By, Cursor, Db
 from ragcontract.service.web.problem_details import ProblemError
 
 KEYS = "/settings/keys"
 NO_KEY = "there is no such key"
-LABELS = {
-    "name": "What it is for",
-    "scopes": "What it may do",
-    "project": "Project",
-    "expires_in_days": "Days",
-}
+LABELS = {"name": "What it is for", "scopes": "What it may do", "project": "Project", "expires_in_days": "Days"}
 
 
 class ListedKey(Key, frozen=True, kw_only=True):
@@ -109,7 +105,7 @@ def make_key_here(
         key = database.write(lambda connection: make_key(connection, new, author))
     except InputError as error:
         return _page(database, principal, form=data, error=error)
-    service = str(request.base_url).rstrip("/")
+    service = service_address(request)
     return settings_view("new_machine_key.html", principal, new=new, key=key, service=service, tab="keys.html")
 
 

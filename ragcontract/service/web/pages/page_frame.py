@@ -14,10 +14,10 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader
+from litestar import Request
 from litestar.response import Template
 from sqlalchemy import Connection, RowMapping
 
-from ragcontract.core.safe_text import visible
 from ragcontract.history.entry import short_commit
 from ragcontract.report.html import page as report_page
 from ragcontract.report.html.elements import PACKAGE
@@ -41,6 +41,7 @@ def static_files() -> Mapping[str, bytes]:
     return own | {name: text.encode() for name, text in of_report.items()}
 
 
+@cache
 def static(name: str) -> str:
     """Return the address of a file that pages load. It changes with the file, so that no browser uses an old one."""
     return f"/static/{name}?{hashlib.sha256(static_files()[name]).hexdigest()[:12]}"
@@ -95,6 +96,11 @@ def address(*parts: object, **query: object) -> str:
     return f"/{path}{'?' if wanted else ''}{urlencode(wanted)}"
 
 
+def service_address(request: Request[Any, Any, Any]) -> str:
+    """Return the address of the service, as who asks has named it."""
+    return str(request.base_url).rstrip("/")
+
+
 def shown_page(template: str, principal: Principal | None, **view: Any) -> Template:
     """Return a page; ``view`` is what its template shows, with the ``project`` that it is of, if it is of one.
 
@@ -110,8 +116,3 @@ def require_project_row(connection: Connection, principal: Principal, slug: str)
     if row is None:
         raise ProblemError(404, NO_PROJECT)
     return row
-
-
-def title_of(project: RowMapping) -> str:
-    """Return what people call a project."""
-    return visible(str(project["name"] or project["slug"]))

@@ -12,9 +12,9 @@ from ragcontract.core.safe_text import encodable, shorten
 from ragcontract.service.web import problem_details
 from ragcontract.service.web.authentication import header
 from ragcontract.service.web.pages.page_frame import environment
+from ragcontract.service.web.parameters import API
 from ragcontract.service.web.problem_details import problem_of
 
-API = "/api/v1"
 HTML = "text/html"
 ADVICE: Mapping[int, str] = {  # what a person can do
     401: "Log in first.",

@@ -123,7 +123,8 @@ def query_page(
         record=record,
         is_tolerated=is_tolerated,
         strip=strip_of(record.runs),
-        definition={"switches": FLAKY, "lasting": LASTING, "open": OPEN_ROWS},
+        definition={"switches": FLAKY, "lasting": LASTING},
+        open_rows=OPEN_ROWS,
         may_be_cut=len(golden_of(contract)) > bounds.ENTRY_FAILED,
     )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
-from typing import Annotated, get_args
+from typing import Annotated
 
 import msgspec
 from litestar import get
@@ -14,10 +14,9 @@ from sqlalchemy import Connection
 from ragcontract.core.errors import InputError
 from ragcontract.core.safe_text import shorten
 from ragcontract.history.entry import SHORT_COMMIT, is_commit_start
-from ragcontract.service.accounts import Principal
 from ragcontract.service.projects_and_runs import State, runs_before, verdicts_before
 from ragcontract.service.web.authentication import READ
-from ragcontract.service.web.pages.page_frame import address, require_project_row, shown_page, title_of
+from ragcontract.service.web.pages.page_frame import address, require_project_row, shown_page
 from ragcontract.service.web.parameters import (
     DEFAULT_LIMIT,
     Asker,
@@ -26,7 +25,6 @@ from ragcontract.service.web.parameters import (
     Whole,
     page_of,
     position_of,
-    require_project,
 )
 from ragcontract.service.web.runs import ListedRun
 
@@ -39,7 +37,6 @@ STATES: dict[State, str] = {
     "cancelled": "cancelled",
 }
 TURNS = {("fail", "pass"): "first failure", ("pass", "fail"): "passes again"}  # the verdict now, and before
-_SHORTEST = f"at least {SHORT_COMMIT} digits"
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
@@ -57,10 +54,11 @@ class Wanted(Struct, frozen=True, kw_only=True):
 
     def problems(self) -> Iterator[str]:
         """Yield what is wrong with it."""
-        if self.state and self.state not in get_args(State):
+        if self.state and self.state not in STATES:
             yield f"There is no state {shorten(self.state, 40)!r}: choose one of the list."
         if self.commit and not is_commit_start(self.commit):
-            yield f"{shorten(self.commit, 70)!r} is no commit: type {_SHORTEST} of its beginning, 0 to 9 and a to f."
+            begins = f"type at least {SHORT_COMMIT} digits of its beginning, 0 to 9 and a to f"
+            yield f"{shorten(self.commit, 70)!r} is no commit: {begins}."
         try:
             self.end()
         except (ValueError, OverflowError):
@@ -101,14 +99,13 @@ def runs_page(
         row = require_project_row(connection, principal, slug)
         if not problems:
             try:
-                listed = _listed(connection, principal, slug, wanted, cursor)
+                listed = _listed(connection, row["number"], wanted, cursor)
             except InputError:  # of the cursor
                 problems = ["This address of a page of the list is damaged: start with the newest runs."]
     page = shown_page(
         "run_list.html",
         principal,
         project=row,
-        title=title_of(row),
         wanted=wanted,
         states=STATES,
         problems=problems,
@@ -120,10 +117,10 @@ def runs_page(
     return page
 
 
-def _listed(connection: Connection, principal: Principal, slug: str, wanted: Wanted, cursor: str | None) -> Listed:
+def _listed(connection: Connection, project: int, wanted: Wanted, cursor: str | None) -> Listed:
     rows = runs_before(
         connection,
-        require_project(connection, principal, slug),
+        project,
         state=msgspec.convert(wanted.state or None, State | None),
         branch=wanted.branch or None,
         commit=wanted.commit or None,

@@ -24,9 +24,7 @@ from ragcontract.history.entry import Entry, EntryGate
 from ragcontract.history.interface import ConflictError
 from ragcontract.report.headline import VERDICTS
 from ragcontract.report.html import page as report_page
-from ragcontract.report.json_report import decoded, refusing_inconsistent
-from ragcontract.report.record import Report
-from ragcontract.service.blobs import blob
+from ragcontract.report.json_report import refusing_inconsistent
 from ragcontract.service.database import Database, index_key
 from ragcontract.service.projects_and_runs import broken_rules, log_of, project_branch
 from ragcontract.service.run_diff import RunDiff, entry_of, last_pass, recorded_entry, run_before
@@ -35,7 +33,7 @@ from ragcontract.service.web.authentication import READ
 from ragcontract.service.web.pages.page_frame import environment, require_project_row, shown_page
 from ragcontract.service.web.parameters import Asker, Background, Db, Number, require_run
 from ragcontract.service.web.request_limits import expensive
-from ragcontract.service.web.runs import diff_of, other_run
+from ragcontract.service.web.runs import diff_of, other_run, stored_report
 
 _GITHUB_JOB = re.compile(r"(https://[!-~]+)/actions/runs/[0-9]+", re.ASCII)
 RANK: dict[str, int] = {status: place for place, status in enumerate(WORST_FIRST)}
@@ -122,7 +120,6 @@ def run_page(principal: Asker, database: Db, number: Number) -> Template:
         entry=entry,
         words=VERDICTS.get(run["verdict"], run["state"]),
         branch=branch,
-        passed=passed,
         since=since,
         most=bounds.SERVICE_QUERIES,
         broken=[each for each in _broken(entry, rules) if each.id not in above] if entry else [],
@@ -135,9 +132,8 @@ def run_page(principal: Asker, database: Db, number: Number) -> Template:
 @expensive  # rendering a thousand queries takes a fifth of a second, and a report never changes
 def _report(database: Database, sha256: str) -> ShownReport | None:
     """Return the parts of a report's page; None if it has no verdict."""
-    with database.read() as connection:
-        report = decoded(blob(connection, sha256) or b"", "report.json")
-    if not isinstance(report, Report):
+    report = stored_report(database, sha256)
+    if report is None:
         return None
     with refusing_inconsistent("report.json"):
         view = report_page.view_of(report)

@@ -15,6 +15,7 @@ from ragcontract.service.database import Database
 from ragcontract.service.web.administration import User, UserChange, change_user, make_link, page_below, path_of
 from ragcontract.service.web.authentication import ADMIN
 from ragcontract.service.web.login import SEE_OTHER
+from ragcontract.service.web.pages.page_frame import service_address
 from ragcontract.service.web.pages.settings_page import sentences, settings_view
 from ragcontract.service.web.parameters import DEFAULT_LIMIT, Asker, By, Cursor, Db
 
@@ -60,7 +61,7 @@ def _page(
 
 
 def _link(request: Request[Any, Any, Any], principal: Principal, name: str, secret: str) -> Template:
-    url = f"{str(request.base_url).rstrip('/')}{path_of(secret)}"
+    url = f"{service_address(request)}{path_of(secret)}"
     return settings_view("new_link.html", principal, name=name, url=url, tab="users.html")
 
 
