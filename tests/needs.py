@@ -29,10 +29,7 @@ NEEDS: Mapping[str, Need] = {
     "nginx": Need(("nginx",), "the proxy of the guide is tested with nginx: install Debian's nginx-light"),
     "java": Need(("java",), "runs on a cluster are tested with Spark: install Java 17 or later"),
     "jq": Need(("jq",), "the release workflow is tested with jq: install it"),
-    "postgres": Need(
-        ("initdb",),
-        "the service is tested with Postgres: install Debian's postgresql",
-    ),
+    "postgres": Need(("initdb",), "the service is tested with Postgres: install Debian's postgresql"),
     "npm": Need(
         ("npm",), "the stand-in holds requests against GitHub's own description, which npm brings: install npm"
     ),

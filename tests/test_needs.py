@@ -17,6 +17,8 @@ USERS = {
     "bash": "tests/test_release.py::test_the_trial_of_an_image_passes_one_that_works",
     "chromium": "tests/report/html/test_in_browser.py::test_broken_queries_come_first_and_the_rest_follow",
     "docker": "tests/container/test_container.py::test_the_files_it_writes_belong_to_the_owner_of_the_workspace",
+    "docker-compose": "tests/container/test_service_image.py::test_compose_serves_from_either_database[sqlite]",
+    "nginx": "tests/service/test_behind_a_proxy.py::test_a_browser_logs_in_over_tls",
     "java": "tests/cluster/test_same_numbers.py::test_there_are_two_executors",
     "jq": "tests/test_release.py::test_the_release_commit_is_the_tagged_one_with_the_image_in_action_yml",
     "postgres": "tests/service/test_database.py::test_what_was_written_is_read[postgres]",

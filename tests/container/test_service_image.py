@@ -16,7 +16,7 @@ import yaml
 
 from tests import scenarios
 from tests.container.base import base
-from tests.needs import require
+from tests.needs import program, require
 from tests.runner import ROOT
 from tests.service.test_backup import RESTORE
 
@@ -197,13 +197,14 @@ def test_it_answers_keeps_what_it_was_sent_and_ends_in_time(service: Service, vo
 class Composed:
     """compose.yml, in a project of its own."""
 
-    def __init__(self, folder: Path, environ: Mapping[str, str]) -> None:
+    def __init__(self, program: str, folder: Path, environ: Mapping[str, str]) -> None:
+        self.program = program
         self.folder = folder
         self.environ = os.environ | environ
         self.name = folder.name.replace("_", "-").lower()
 
     def run(self, *argv: str) -> str:
-        command = ["docker-compose", "--project-name", self.name, "--file", str(self.folder / "compose.yml"), *argv]
+        command = [self.program, "--project-name", self.name, "--file", str(self.folder / "compose.yml"), *argv]
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=self.environ, cwd=self.folder)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout.strip()
@@ -221,10 +222,15 @@ def postgres_image() -> str:
     return POSTGRES
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def composed(request: pytest.FixtureRequest, image: str, tmp_path: Path) -> Iterator[Composed]:
-    """compose.yml with each of its databases, without a network: engines in CI may have no bridge."""
+@pytest.fixture(scope="session")
+def compose() -> str:
     require("docker-compose")
+    return str(program("docker-compose"))
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def composed(request: pytest.FixtureRequest, compose: str, image: str, tmp_path: Path) -> Iterator[Composed]:
+    """compose.yml with each of its databases, without a network: engines in CI may have no bridge."""
     document = yaml.safe_load((ROOT / "compose.yml").read_text())
     services = document["services"]
     assert document.pop("networks")
@@ -243,7 +249,7 @@ def composed(request: pytest.FixtureRequest, image: str, tmp_path: Path) -> Iter
         for name in ("serve", "migrate"):
             services[name]["network_mode"] = "service:postgres"
     (tmp_path / "compose.yml").write_text(yaml.safe_dump(document))
-    made = Composed(tmp_path, environ)
+    made = Composed(compose, tmp_path, environ)
     yield made
     made.run("down", "--volumes", "--timeout", "20")
 
