@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from litestar import Litestar
 from litestar.routes import HTTPRoute
 
-from ragcontract.service.database import Database, database_url
-from ragcontract.service.web.app import Settings, application
+from ragcontract.service.web.app import routes
 from ragcontract.service.web.authentication import Access
 from ragcontract.service.web.parameters import API
 
@@ -15,7 +14,7 @@ HEAD = "| route | role or scope | answer |\n| --- | --- | --- |\n"
 
 def table() -> str:
     """Return a row for each route of the API: who may use it, and what it does."""
-    return HEAD + "".join(_rows(application(Database(database_url("unused.db")), Settings())))
+    return HEAD + "".join(_rows(routes()))
 
 
 def _rows(app: Litestar) -> Iterator[str]:

@@ -19,7 +19,7 @@ from ragcontract.service.accounts import has_users
 from ragcontract.service.database import Database, now_ms
 from ragcontract.service.logging_in import first_admin
 from ragcontract.service.migrate import check_revision, held, prepared
-from ragcontract.service.web.app import Settings, application
+from ragcontract.service.web.app import Application, Settings
 from ragcontract.service.web.middleware import JsonLines
 
 REASONS = {
@@ -56,7 +56,7 @@ def serve(
             fill(database)
         hosts = (*Settings().allowed_hosts, *allowed_hosts)
         settings = Settings(allowed_hosts=hosts, projects=projects, keep_runs=keep_runs)
-        config = configuration(application(database, settings), forwarded_allow_ips)
+        config = configuration(Application(database, settings), forwarded_allow_ips)
         address, port = listener.getsockname()[:2]
         secret = database.write(lambda connection: first_admin(connection, now_ms()))
         link = f"{_url(HERE.get(address, address), port)}/login?link={secret}" if secret else None

@@ -25,7 +25,7 @@ from ragcontract.service.audit import Author
 from ragcontract.service.database import DAY, Database, now_ms
 from ragcontract.service.logging_in import create_link, log_in_with_key
 from ragcontract.service.tables import projects, sessions, users
-from ragcontract.service.web.app import Settings, application
+from ragcontract.service.web.app import Application, Settings
 from ragcontract.service.web.authentication import SECURE_COOKIE
 
 HOST = "service.local"
@@ -46,7 +46,7 @@ class Asker(Struct, frozen=True, kw_only=True):
 @contextmanager
 def client_of(database: Database, settings: Settings = SETTINGS) -> Iterator[TestClient[Any]]:
     """Return a client of the service, over TLS, whose errors are answers."""
-    app = application(database, settings)
+    app = Application(database, settings)
     with TestClient(app, base_url=ORIGIN, raise_server_exceptions=False) as client:
         client.follow_redirects = False
         yield client

@@ -17,7 +17,7 @@ from ragcontract.history.service_store import ServiceStore
 from ragcontract.net.pacing import Timing
 from ragcontract.service.accounts import create_key
 from ragcontract.service.database import Database
-from ragcontract.service.web.app import Settings, application
+from ragcontract.service.web.app import Application, Settings
 from tests.forking import plain_environ
 from tests.process import COMMAND
 
@@ -43,7 +43,7 @@ class Running(Struct, frozen=True, kw_only=True):
 @contextmanager
 def running(database: Database) -> Iterator[Running]:
     """Serve what a database has, until the block ends."""
-    server = uvicorn.Server(uvicorn.Config(application(database, Settings()), port=0, log_config=None))
+    server = uvicorn.Server(uvicorn.Config(Application(database, Settings()), port=0, log_config=None))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:

@@ -11,7 +11,7 @@ from ragcontract.history.entry import NewEntry, folder_of
 from ragcontract.service.accounts import create_key
 from ragcontract.service.database import Database
 from ragcontract.service.tables import projects
-from ragcontract.service.web.app import Settings, application
+from ragcontract.service.web.app import Application, Settings
 
 API = "/api/v1"
 
@@ -23,7 +23,7 @@ class Served:
         """Serve a database, with the mounted projects of a folder if one is named."""
         self.database = database
         settings = Settings(allowed_hosts=("testserver.local",), projects=projects)
-        self.client = TestClient(application(database, settings), raise_server_exceptions=False)
+        self.client = TestClient(Application(database, settings), raise_server_exceptions=False)
         self.key = self.new_key("read", "record")
 
     def __enter__(self) -> Self:

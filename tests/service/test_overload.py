@@ -15,7 +15,7 @@ from sqlalchemy import URL
 
 from ragcontract.core import bounds
 from ragcontract.service.database import BusyError, Database
-from ragcontract.service.web.app import application
+from ragcontract.service.web.app import Application
 from tests.service.askers import SETTINGS, by_key, client_of, new_user
 from tests.service.conftest import open_database
 from tests.service.listening import listening, refuses, until
@@ -98,7 +98,7 @@ def test_bodies_without_a_key_leave_room_for_those_with_one(
 ) -> None:
     monkeypatch.setattr(bounds, "STRANGERS_BODIES", 100)
     key = database.write(lambda connection: new_user(connection, "ana"))
-    app = application(database, SETTINGS)
+    app = Application(database, SETTINGS)
     form = [("content-type", "application/x-www-form-urlencoded"), ("sec-fetch-site", "same-origin")]
     with client_of(database):
         for _ in range(2):

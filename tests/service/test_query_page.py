@@ -106,13 +106,16 @@ def test_the_runs_of_the_branch_are_listed_the_newest_first(served: Served) -> N
     numbers = sent(served, runs_of("h" * 20 + "b" * 3), blob_of())
     other = served.add(run_at(70, None, failed=[Q], source={"branch": "feature"}))
     settled(served)
-    page = page_of(served, "/p/docs/query", id=Q)
-    rows = re.findall(r"(2026-11-2\d \d\d:30) ([0-9a-f]{7}) (–|\d) (✕ broken|✓ held) (✓ pass|✕ fail)", page.text)
-    assert [commit for _, commit, *_ in rows] == [short(number) for number in reversed(range(23))]
-    assert [row[2:] for row in rows] == [("–", "✕ broken", "✕ fail")] * 3 + [("1", "✓ held", "✓ pass")] * 20
-    assert "3 older runs" in page.text
-    assert {f"/runs/{number}" for number in numbers} <= {*links(page)}
-    assert f"/runs/{other}" not in links(page)
+    whole, newest = (page_of(served, "/p/docs/query", id=Q, **rows) for rows in ({"rows": "all"}, {}))
+    for page, most in ((whole, 23), (newest, 20)):
+        rows = re.findall(r"(2026-11-2\d \d\d:30) ([0-9a-f]{7}) (–|\d) (✕ broken|✓ held) (✓ pass|✕ fail)", page.text)
+        assert [commit for _, commit, *_ in rows] == [short(number) for number in reversed(range(23))][:most]
+        assert [row[2:] for row in rows] == [("–", "✕ broken", "✕ fail")] * 3 + [("1", "✓ held", "✓ pass")] * (most - 3)
+        assert f"/runs/{other}" not in links(page)
+    assert "All 23 runs" not in whole.text
+    assert "All 23 runs" in newest.text
+    assert any(link.startswith("/p/docs/query?id=") and link.endswith("rows=all#newest-runs") for link in links(newest))
+    assert {f"/runs/{number}" for number in numbers} <= {*links(whole)}
 
 
 def test_only_the_newest_runs_are_listed(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:

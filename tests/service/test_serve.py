@@ -10,7 +10,6 @@ from threading import Event, Thread
 
 import httpx
 import pytest
-from litestar import Litestar
 from litestar.testing import TestClient
 from sqlalchemy import URL, Connection, select
 
@@ -19,7 +18,7 @@ from ragcontract.service.audit import record
 from ragcontract.service.database import DAY, Database, now_ms
 from ragcontract.service.migrate import migrate, newest
 from ragcontract.service.tables import audit, users
-from ragcontract.service.web.app import Settings, application
+from ragcontract.service.web.app import Application, Settings
 from tests.process import rag_contract
 from tests.service.askers import author
 from tests.service.conftest import name_of, open_database
@@ -196,12 +195,12 @@ def test_a_start_deletes_rows_of_the_audit_log_that_are_too_old(migrated: URL, t
 
 
 @pytest.fixture
-def client(database: Database) -> Iterator[TestClient[Litestar]]:
-    with TestClient(application(database, Settings())) as client:
+def client(database: Database) -> Iterator[TestClient[Application]]:
+    with TestClient(Application(database, Settings())) as client:
         yield client
 
 
-def not_ready(client: TestClient[Litestar]) -> list[str]:
+def not_ready(client: TestClient[Application]) -> list[str]:
     """Return why the service is not ready; it must still say that it is there."""
     assert client.get("/healthz").status_code == 200
     answer = client.get("/readyz")
@@ -211,7 +210,9 @@ def not_ready(client: TestClient[Litestar]) -> list[str]:
     return problems
 
 
-def test_it_is_ready_if_the_tables_are_those_of_this_version(client: TestClient[Litestar], database: Database) -> None:
+def test_it_is_ready_if_the_tables_are_those_of_this_version(
+    client: TestClient[Application], database: Database
+) -> None:
     assert client.get("/readyz").json() == {"status": "ok"}
     database.write(lambda connection: connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9007'"))
     assert not_ready(client) == [
@@ -220,7 +221,7 @@ def test_it_is_ready_if_the_tables_are_those_of_this_version(client: TestClient[
 
 
 @pytest.mark.parametrize("kind", ["sqlite"])
-def test_it_is_not_ready_while_too_many_writes_wait(client: TestClient[Litestar], database: Database) -> None:
+def test_it_is_not_ready_while_too_many_writes_wait(client: TestClient[Application], database: Database) -> None:
     started, go_on = Event(), Event()
 
     def wait(_connection: object) -> None:

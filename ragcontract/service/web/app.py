@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import cache, partial
 from http import HTTPStatus
 from mimetypes import guess_type
 from pathlib import Path
@@ -19,7 +19,7 @@ from litestar.openapi.spec import Components, Reference, SecurityScheme
 from litestar.params import FromPath
 from litestar.plugins.jinja import JinjaTemplateEngine
 from litestar.template import TemplateConfig
-from litestar.types import ControllerRouterHandler
+from litestar.types import ControllerRouterHandler, LifeSpanReceive, LifeSpanScope, LifeSpanSend, Scope
 from msgspec import Struct
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -177,27 +177,17 @@ def enough_threads() -> None:
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(bounds.SERVICE_THREADS, "request"))
 
 
-def application(database: Database, settings: Settings) -> Litestar:
-    """Return the service as an ASGI application.
-
-    Raises :class:`~ragcontract.core.errors.InputError` if anything is wrong with the mounted projects.
-    """
-    mounted = mounted_projects(settings.projects) if settings.projects is not None else []
-    if mounted:
-        database.write(partial(write_mounted, mounted=mounted, now=now_ms()))
-    monitoring = Monitoring()
-    trends = Trends(database, settings.projects, monitoring.errors_of("trends"))
-    retention = Retention(database, settings.keep_runs, trends, monitoring.errors_of("retention"))
-    app = Litestar(
+@cache
+def routes() -> Litestar:
+    """Return all routes, which take a tenth of a second to make and are the same for every service in the process."""
+    return Litestar(
         route_handlers=[
             Router(path=API, route_handlers=ROUTES),
             # In a router, because the application prepares a path with two handlers twice, which breaks the first.
             Router(path="/", route_handlers=PAGES),
         ],
         dependencies={
-            "database": Provide(lambda: database, sync_to_thread=False),
-            "trends": Provide(lambda: trends, sync_to_thread=False),
-            "monitoring": Provide(lambda: monitoring, sync_to_thread=False),
+            **{name: _part(name) for name in ("database", "trends", "monitoring")},
             "principal": Provide(principal_of, sync_to_thread=False),
             "author": Provide(author_of, sync_to_thread=False),
         },
@@ -207,12 +197,52 @@ def application(database: Database, settings: Settings) -> Litestar:
         request_class=CheckedRequest,
         request_max_body_size=bounds.BLOB,  # the front has the limits of each request
         template_config=TemplateConfig(instance=JinjaTemplateEngine.from_environment(environment())),
-        on_startup=[enough_threads, trends.start, retention.start],
-        on_shutdown=[retention.close, trends.close],
         logging_config=None,
         debug=False,
     )
-    front = Front(app.asgi_handler, database, settings.allowed_hosts, monitoring)
-    app.asgi_handler = front
-    app.state["rates"] = front.rates
-    return app
+
+
+def _part(name: str) -> Provide:
+    """Return what gives a route a part of the service that answers."""
+
+    def part(request: Request[Any, Any, Any]) -> Any:
+        return getattr(request.state.service, name)
+
+    return Provide(part, sync_to_thread=False)
+
+
+class Application:
+    """The service as an ASGI application: the routes, what stands before them, and its threads."""
+
+    def __init__(self, database: Database, settings: Settings) -> None:
+        """Raise :class:`~ragcontract.core.errors.InputError` if anything is wrong with the mounted projects."""
+        mounted = mounted_projects(settings.projects) if settings.projects is not None else []
+        if mounted:
+            database.write(partial(write_mounted, mounted=mounted, now=now_ms()))
+        self.database = database
+        self.monitoring = Monitoring()
+        self.trends = Trends(database, settings.projects, self.monitoring.errors_of("trends"))
+        self._retention = Retention(database, settings.keep_runs, self.trends, self.monitoring.errors_of("retention"))
+        self._front = Front(routes().asgi_handler, database, settings.allowed_hosts, self.monitoring)
+        self.rates = self._front.rates
+
+    async def __call__(self, scope: Scope | LifeSpanScope, receive: Any, send: Any) -> None:
+        """Answer a request; or start the threads, and end them when the server is asked to stop."""
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+            return
+        scope["app"] = scope["litestar_app"] = routes()
+        scope["state"] = {"service": self}
+        await self._front(scope, receive, send)
+
+    async def _live(self, receive: LifeSpanReceive, send: LifeSpanSend) -> None:
+        threads = (self.trends, self._retention)
+        await receive()
+        enough_threads()
+        for thread in threads:
+            thread.start()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        for thread in reversed(threads):
+            thread.close()
+        await send({"type": "lifespan.shutdown.complete"})

@@ -92,7 +92,7 @@ def _failed(request: Request[Any, Any, Any], data: LoginForm, database: Database
         problem = "This is not a valid key of a person. Check that the whole key was copied."
     failure = ProblemError(401)
     try:
-        rates: RequestRates = request.app.state["rates"]
+        rates: RequestRates = request.state.service.rates
         rates.login_failed(network_of(address))
         database.write(lambda connection: log_in_failed(connection, now_ms(), address))
     except ProblemError as error:  # too many of them; the audit log is not flooded either

@@ -1,11 +1,11 @@
 """The pages of golden queries: the list of them, and of each, whether it is flaky or newly broken."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from litestar import get
-from litestar.params import QueryParameter
+from litestar.params import FromQuery, QueryParameter
 from litestar.response import Template
 from msgspec import Struct
 
@@ -32,7 +32,7 @@ from ragcontract.service.web.problem_details import ProblemError
 
 NO_QUERY = "neither the golden set nor a broken query of a recorded run has this id"
 SLOTS = 40  # runs for which the strip has room at least, so that few runs are no wide bars
-OPEN_ROWS = 20  # of the table of runs; the others are folded
+FIRST_ROWS = 20  # of the table of runs; whoever wants all 200 waits a little longer
 LEAST_DEPTH = 5  # ranks on the axis, at least
 BAR = 0.86  # of the room of a run
 TOP, FLOOR = 34, 94  # pixels from the top, of rank 1 and of documents that were not retrieved
@@ -98,6 +98,7 @@ def query_page(
     trends: Background,
     slug: Slug,
     query_id: Annotated[str, QueryParameter(name="id")],
+    rows: FromQuery[Literal["all"] | None] = None,
 ) -> Template:
     """Show a query in its last runs. Its id is no part of the path, where a browser would change `..`."""
     with database.read() as connection:
@@ -123,8 +124,8 @@ def query_page(
         record=record,
         is_tolerated=is_tolerated,
         strip=strip_of(record.runs),
+        rows=len(record.runs) if rows == "all" else FIRST_ROWS,
         definition={"switches": FLAKY, "lasting": LASTING},
-        open_rows=OPEN_ROWS,
         may_be_cut=len(golden_of(contract)) > bounds.ENTRY_FAILED,
     )
 
