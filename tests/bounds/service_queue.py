@@ -31,7 +31,7 @@ def tried(lab: Lab, number: int) -> bool:
     """Claim a run whose workers die."""
     queue = a_queue(lab)
     queue.add()
-    return all([queue.claim(f"w{count}", NOW + count * HOUR) is not None for count in range(number)])
+    return all(queue.claim(f"w{count}", NOW + count * HOUR) is not None for count in range(number))
 
 
 def last_lines(lab: Lab, number: int) -> bool:
