@@ -42,8 +42,8 @@ class WorkerProcesses:
 
     @property
     def pids(self) -> list[int]:
-        """The numbers of the processes."""
-        return [each.process.pid for each in self._running]
+        """The numbers of the processes that live."""
+        return [each.process.pid for each in self._running if each.process.returncode is None]
 
     def start(self) -> None:
         """Start the thread, which starts the workers."""
@@ -67,12 +67,14 @@ class WorkerProcesses:
 
     def _run(self) -> None:
         waiting = [0.0] * self._number  # when each that is missing is to be started
-        while not self._ended.wait(LOOK if self._running else 0):
+        while True:
+            now = seconds()
             waiting += [self._buried(each) for each in self._running if each.process.poll() is not None]
-            self._running = [each for each in self._running if each.process.poll() is None]
-            due = [when for when in waiting if when <= seconds()]
-            waiting = [when for when in waiting if when > seconds()]
-            self._running += [self._started() for _ in due]
+            self._running = [each for each in self._running if each.process.returncode is None]
+            self._running += [self._started() for when in waiting if when <= now]
+            waiting = [when for when in waiting if when > now]
+            if self._ended.wait(LOOK):
+                return
 
     def _started(self) -> _Process:
         owner = new_owner()
