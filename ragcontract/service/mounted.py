@@ -105,6 +105,16 @@ def mounted_projects(folder: Path) -> list[MountedProject]:
     return mounted
 
 
+def mounted_project(folder: Path) -> MountedProject:
+    """Read a project as it is now; raises :class:`InputError` with everything that is wrong with it."""
+    problems = Collector()
+    file = _project_file(folder / FILE, problems)
+    problems.collected().raise_if_any()
+    if file is None:
+        raise InputError([f"{FILE}: cannot be read"])
+    return MountedProject(slug=folder.name, folder=folder, file=file)
+
+
 def _why_not_a_project(entry: "os.DirEntry[str]") -> str:
     if entry.is_symlink():
         return "is a link, which is not followed; mount the folder itself"

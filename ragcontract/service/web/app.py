@@ -8,11 +8,11 @@ from functools import cache, partial
 from http import HTTPStatus
 from mimetypes import guess_type
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 from litestar import Litestar, Request, Response, Router, get
-from litestar.di import Provide
+from litestar.di import NamedDependency, Provide
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, Reference, SecurityScheme
@@ -29,7 +29,9 @@ from ragcontract.core.version import __version__
 from ragcontract.service.database import Database, now_ms
 from ragcontract.service.migrate import check_revision
 from ragcontract.service.mounted import mounted_projects, write_mounted
+from ragcontract.service.project_run import TARGET
 from ragcontract.service.retention import Retention
+from ragcontract.service.run_queue import last_beat, time_of
 from ragcontract.service.trends import Trends
 from ragcontract.service.web import administration, entries, login, projects, runs
 from ragcontract.service.web.authentication import (
@@ -59,6 +61,8 @@ from ragcontract.service.web.pages.problem_page import answer
 from ragcontract.service.web.parameters import API, Db
 from ragcontract.service.web.problem_details import MEDIA_TYPE, Problem, ProblemError
 from ragcontract.service.web.request_limits import CheckedRequest
+from ragcontract.service.worker import Place
+from ragcontract.service.worker_processes import WorkerProcesses
 
 log = logging.getLogger(__name__)
 _STATIC_SECONDS = 3_600
@@ -72,6 +76,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     allowed_hosts: Sequence[str] = ("localhost", "127.0.0.1", "[::1]")
     projects: Path | None = None  # has a folder for each project that the service runs itself
     keep_runs: int = bounds.KEEP_RUNS  # of each project, unless its project.yml says another number; 0 for all
+    workers: int = 0  # that this process starts, if projects are mounted
+    place: Place | None = None  # where they work
 
 
 @get("/healthz", access=OPEN, sync_to_thread=False)
@@ -81,16 +87,23 @@ def healthz() -> dict[str, str]:
 
 
 @get("/readyz", access=OPEN, sync_to_thread=True)
-def readyz(database: Db) -> dict[str, str]:
-    """Say whether the database answers, has the tables of this version, and keeps up with what is written."""
-    if problems := list(_problems(database)):
+def readyz(database: Db, needs_worker: NamedDependency[bool]) -> dict[str, str]:
+    """Say whether the database answers, has the tables of this version, and keeps up, and whether a worker lives."""
+    if problems := list(_problems(database, needs_worker=needs_worker)):
         raise ProblemError(503, "the service cannot work now", problems, retry_after=1)
     return {"status": "ok"}
 
 
-def _problems(database: Database) -> Iterator[str]:
+def _problems(database: Database, *, needs_worker: bool) -> Iterator[str]:
     try:
         check_revision(database)
+        if needs_worker:
+            with database.read() as connection:
+                heard, now = last_beat(connection), time_of(connection)
+            if heard is None:
+                yield "no worker has started yet"
+            elif now - heard > bounds.LEASE_SECONDS * 1_000:
+                yield f"no worker was heard of for {(now - heard) // 1_000:,} s"
     except InputError as error:
         yield from error.problems
     except SQLAlchemyError as error:
@@ -187,7 +200,7 @@ def routes() -> Litestar:
             Router(path="/", route_handlers=PAGES),
         ],
         dependencies={
-            **{name: _part(name) for name in ("database", "trends", "monitoring")},
+            **{name: _part(name) for name in ("database", "trends", "monitoring", "needs_worker")},
             "principal": Provide(principal_of, sync_to_thread=False),
             "author": Provide(author_of, sync_to_thread=False),
         },
@@ -211,6 +224,14 @@ def _part(name: str) -> Provide:
     return Provide(part, sync_to_thread=False)
 
 
+class _Thread(Protocol):
+    """What goes on in the background."""
+
+    def start(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
 class Application:
     """The service as an ASGI application: the routes, what stands before them, and its threads."""
 
@@ -222,7 +243,15 @@ class Application:
         self.database = database
         self.monitoring = Monitoring()
         self.trends = Trends(database, settings.projects, self.monitoring.errors_of("trends"))
-        self._retention = Retention(database, settings.keep_runs, self.trends, self.monitoring.errors_of("retention"))
+        can_run = any((project.folder / TARGET).is_file() for project in mounted)
+        self.needs_worker = can_run and settings.workers > 0
+        failed = self.monitoring.errors_of
+        self._threads: list[_Thread] = [
+            self.trends,
+            Retention(database, settings.keep_runs, self.trends, failed("retention")),
+        ]
+        if settings.workers and settings.place and mounted:
+            self._threads.append(WorkerProcesses(database, settings.place, settings.workers, failed("workers")))
         self._front = Front(routes().asgi_handler, database, settings.allowed_hosts, self.monitoring)
         self.rates = self._front.rates
 
@@ -236,13 +265,12 @@ class Application:
         await self._front(scope, receive, send)
 
     async def _live(self, receive: LifeSpanReceive, send: LifeSpanSend) -> None:
-        threads = (self.trends, self._retention)
         await receive()
         enough_threads()
-        for thread in threads:
+        for thread in self._threads:
             thread.start()
         await send({"type": "lifespan.startup.complete"})
         await receive()
-        for thread in reversed(threads):
+        for thread in reversed(self._threads):
             thread.close()
         await send({"type": "lifespan.shutdown.complete"})
