@@ -30,8 +30,9 @@ from ragcontract.service.database import Database, now_ms
 from ragcontract.service.migrate import check_revision
 from ragcontract.service.mounted import mounted_projects, write_mounted
 from ragcontract.service.retention import Retention
+from ragcontract.service.schedule import Schedule
 from ragcontract.service.trends import Trends
-from ragcontract.service.web import administration, entries, login, projects, runs
+from ragcontract.service.web import administration, entries, login, projects, run_requests, runs
 from ragcontract.service.web.authentication import (
     OPEN,
     READING,
@@ -152,6 +153,7 @@ ROUTES: Sequence[ControllerRouterHandler] = (
     *projects.ROUTES,
     *entries.ROUTES,
     *runs.ROUTES,
+    *run_requests.ROUTES,
     *administration.ROUTES,
     openapi,
 )
@@ -187,6 +189,7 @@ def application(database: Database, settings: Settings) -> Litestar:
         database.write(partial(write_mounted, mounted=mounted, now=now_ms()))
     monitoring = Monitoring()
     trends = Trends(database, settings.projects, monitoring.errors_of("trends"))
+    schedule = Schedule(database, settings.projects, monitoring.errors_of("schedule"))
     retention = Retention(database, settings.keep_runs, trends, monitoring.errors_of("retention"))
     app = Litestar(
         route_handlers=[
@@ -197,6 +200,7 @@ def application(database: Database, settings: Settings) -> Litestar:
         dependencies={
             "database": Provide(lambda: database, sync_to_thread=False),
             "trends": Provide(lambda: trends, sync_to_thread=False),
+            "mounts": Provide(lambda: settings.projects, sync_to_thread=False),
             "monitoring": Provide(lambda: monitoring, sync_to_thread=False),
             "principal": Provide(principal_of, sync_to_thread=False),
             "author": Provide(author_of, sync_to_thread=False),
@@ -207,8 +211,8 @@ def application(database: Database, settings: Settings) -> Litestar:
         request_class=CheckedRequest,
         request_max_body_size=bounds.BLOB,  # the front has the limits of each request
         template_config=TemplateConfig(instance=JinjaTemplateEngine.from_environment(environment())),
-        on_startup=[enough_threads, trends.start, retention.start],
-        on_shutdown=[retention.close, trends.close],
+        on_startup=[enough_threads, trends.start, retention.start, schedule.start],
+        on_shutdown=[schedule.close, retention.close, trends.close],
         logging_config=None,
         debug=False,
     )
