@@ -16,7 +16,7 @@ from tests.service.conftest import HOSTILE
 from tests.service.served import Served, checked
 from tests.service.test_schedule import mount
 
-CODE = {
+CODE: dict[str, Any] = {
     "module": "os",
     "class": "subprocess.Popen",
     "command": ["touch", "/tmp/started"],
@@ -73,7 +73,8 @@ def test_a_run_is_started_and_says_who_and_why(served: Served) -> None:
 
 
 def test_a_note_may_be_left_out(served: Served) -> None:
-    for body in ({}, {"note": None}, {"note": " "}):
+    bodies: list[dict[str, Any]] = [{}, {"note": None}, {"note": " "}]
+    for body in bodies:
         number = start(served, **body).json()["id"]
         assert served.get(f"/runs/{number}")["note"] is None
     assert [detail for *_, detail in actions(served.database)] == ["docs"] * 3
@@ -81,8 +82,8 @@ def test_a_note_may_be_left_out(served: Served) -> None:
 
 def test_what_cannot_be_run_says_what_to_do(served: Served) -> None:
     reasons = {
-        "only-checks": "the mounted project has no record.yml, which says how its system is asked: put one into",
-        "of-ci": "the project is not mounted: put a folder of-ci with project.yml, record.yml and its contract into",
+        "only-checks": "the mounted project has no record.yml, which says how its system is asked; put one into",
+        "of-ci": "the project is not mounted; put a folder of-ci with project.yml, record.yml and its contract into",
     }
     for slug, reason in reasons.items():
         answer = start(served, slug)

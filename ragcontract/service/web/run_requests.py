@@ -27,7 +27,7 @@ from ragcontract.service.web.problem_details import ProblemError
 RUN = Access(role="editor", scope="run")
 MANUAL = "manual"
 AGAIN = 60  # seconds until a queue that is full may have room
-SERVES_NONE = "this service runs no projects itself: start it with --projects, the folder that they are mounted in"
+SERVES_NONE = "this service runs no projects itself; start it with --projects, the folder that they are mounted in"
 OVER = "the run is over already"
 
 
@@ -106,10 +106,10 @@ def why_not(mounts: Path | None, slug: str) -> str:
     except InputError as error:
         return f"the mounted project cannot be read: {error.problems[0]}"
     if project is None:
-        return f"the project is not mounted: put a folder {slug} with {FILE}, {RECORD} and its contract into --projects"
+        return f"the project is not mounted; put a folder {slug} with {FILE}, {RECORD} and its contract into --projects"
     if not project.can_run:
         return (
-            f"the mounted project has no {RECORD}, which says how its system is asked: put one into the folder {slug}"
+            f"the mounted project has no {RECORD}, which says how its system is asked; put one into the folder {slug}"
         )
     return ""
 
