@@ -106,7 +106,8 @@ def why_not(mounts: Path | None, slug: str) -> str:
     except InputError as error:
         return f"the mounted project cannot be read: {error.problems[0]}"
     if project is None:
-        return f"the project is not mounted; put a folder {slug} with {FILE}, {RECORD} and its contract into --projects"
+        files = f"{FILE}, {RECORD} and its contract"
+        return f"the project is not mounted; put a folder {slug} with {files} into the projects folder"
     if not project.can_run:
         return (
             f"the mounted project has no {RECORD}, which says how its system is asked; put one into the folder {slug}"
