@@ -18,7 +18,7 @@ from ragcontract.core.errors import InputError
 from ragcontract.core.safe_text import shorten
 from ragcontract.service.audit import Author, record
 from ragcontract.service.database import DAY, BusyError, Database, insert_if_new, now_ms
-from ragcontract.service.mounted import FILE, RECORD, MountedProject, folders_in, mounted_project, write_mounted
+from ragcontract.service.mounted import FILE, RECORD, MountedProject, folders_in, project_in, write_mounted
 from ragcontract.service.projects_and_runs import NEWEST, project_id
 from ragcontract.service.run_queue import QueueFullError, enqueue
 from ragcontract.service.tables import projects, runs, tasks
@@ -97,7 +97,7 @@ class Schedule:
         mounted, problems = [], {}
         for path in folders_in(folder)[: bounds.MOUNTED_PROJECTS]:
             try:
-                project = mounted_project(folder, path.name)
+                project = project_in(folder, path.name)
             except InputError as error:
                 problems[path.name] = str(error)
                 self._failed()
@@ -194,7 +194,7 @@ def nightly_of(connection: Connection, project_id: int, slug: str) -> Nightly | 
 def problem_of(folder: Path | None, slug: str) -> str:
     """Return what is wrong with a mounted project now; empty if nothing is, or if it is not mounted."""
     try:
-        project = None if folder is None else mounted_project(folder, slug)
+        project = None if folder is None else project_in(folder, slug)
     except InputError as error:
         return "; ".join(error.problems)
     if project is not None and project.file.schedule is not None and not project.can_run:

@@ -186,7 +186,10 @@ def desk_of_an_editor(chromium: Browser, database: Database, folder: Path, **opt
     mount(folder / "projects", text="name: Docs\n")
     key = database.write(lambda connection: new_user(connection, "ana", "editor"))
     cookie = database.write(lambda connection: new_session(connection, key))
-    with running(database, projects=folder / "projects") as service, opened(chromium, Demo(service.url, cookie), **options) as page:
+    with (
+        running(database, projects=folder / "projects") as service,
+        opened(chromium, Demo(service.url, cookie), **options) as page,
+    ):
         page.goto(f"{service.url}/p/docs")
         yield page
 

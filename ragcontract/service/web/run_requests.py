@@ -17,7 +17,7 @@ from ragcontract.history.interface import ConflictError
 from ragcontract.service.accounts import Principal
 from ragcontract.service.audit import Author, record
 from ragcontract.service.database import Database, storable
-from ragcontract.service.mounted import FILE, RECORD, mounted_project
+from ragcontract.service.mounted import FILE, RECORD, project_in
 from ragcontract.service.projects_and_runs import State
 from ragcontract.service.run_queue import QueueFullError, ask_to_cancel, enqueue
 from ragcontract.service.web.authentication import Access
@@ -102,7 +102,7 @@ def why_not(mounts: Path | None, slug: str) -> str:
     if mounts is None:
         return SERVES_NONE
     try:
-        project = mounted_project(mounts, slug)
+        project = project_in(mounts, slug)
     except InputError as error:
         return f"the mounted project cannot be read: {error.problems[0]}"
     if project is None:

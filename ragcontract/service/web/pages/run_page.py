@@ -104,19 +104,11 @@ def run_page(request: Request[Any, Any, Any], principal: Asker, database: Db, nu
     with database.read() as connection:
         run = require_run(connection, principal, number)
         row = require_project_row(connection, principal, run["project"])
+        view = {"project": row, "run": run, "cancelled_by": _cancelled_by(connection, run)}
         log = log_of(connection, number) or ""
-        cancelled_by = _cancelled_by(connection, run)
         if run["state"] in UNENDED:
-            view = _unended(connection, run, log)
-            return shown_page(
-                "unended_run.html",
-                principal,
-                project=row,
-                run=run,
-                cancelled_by=cancelled_by,
-                may_run=RUN.admits(principal),
-                **view,
-            )
+            unended = _unended(connection, run, log)
+            return shown_page("unended_run.html", principal, **view, **unended, may_run=RUN.admits(principal))
         project = row["number"]
         entry = recorded_entry(run)
         rules = broken_rules(connection, number)
@@ -124,18 +116,12 @@ def run_page(request: Request[Any, Any, Any], principal: Asker, database: Db, nu
         since = _since(connection, entry, rules, passed) if entry and passed else None
         flaky = known_flaky(connection, project)
         branch = project_branch(connection, project)
-    report, unreadable = None, ""
-    if run["report"] is not None:
-        try:
-            report = _report(database, run["report"])
-        except InputError as error:
-            unreadable = error.problems[0]
+    report, unreadable = _shown_report(database, run)
     above = {each.id for each in (*since.lost, *since.failing)} if since else set()
     page = shown_page(
         "run.html",
         principal,
-        project=row,
-        run=run,
+        **view,
         report=report,
         unreadable=unreadable,
         entry=entry,
@@ -147,13 +133,22 @@ def run_page(request: Request[Any, Any, Any], principal: Asker, database: Db, nu
         flaky=flaky,
         gates=[*shown_gates(entry)] if entry else [],
         problems=[*filter(None, (run["problem"] or "").split("\n"))],
-        cancelled_by=cancelled_by,
         last_lines="" if run["verdict"] else _shown_log(log, LAST_LINES),
         log=_shown_log(log),
     )
     if "hx-request" in request.headers:  # it was open while the run was at work
         page.headers["HX-Refresh"] = "true"
     return page
+
+
+def _shown_report(database: Database, run: RowMapping) -> tuple[ShownReport | None, str]:
+    """Return the report of a run, if it has one, and why it cannot be shown."""
+    if run["report"] is None:
+        return None, ""
+    try:
+        return _report(database, run["report"]), ""
+    except InputError as error:
+        return None, error.problems[0]
 
 
 @post("/runs/{number:int}/cancel", access=RUN, page=True, include_in_schema=False, sync_to_thread=True)
