@@ -350,6 +350,7 @@ SERVICE_PAGES = 200  # pages; a list of the service that a command reads; exit c
 SERVICE_THREADS = 96  # requests; those at work in the service, most of which wait to write; the next one waits
 SERVICE_WRITES_WAITING = 64  # writes; those that wait for the thread that writes to SQLite; 503
 BLOB = 32 << 20  # bytes; a report, a result set or the contract of a day, sent to the service; 413, or 422
+RUN_NOTE = 500  # characters; why somebody starts a run; 422
 MOUNTED_PROJECTS = 1_000  # projects; those that an operator mounts; exit code 2
 PROJECT_NAME = 200  # characters; `name` of a mounted project; exit code 2
 PROJECT_TIMEOUT = 86_400  # s; `timeout` of a mounted project; exit code 2

@@ -44,6 +44,13 @@ def audit_below(connection: Connection, number: int, limit: int) -> Rows:
     return connection.execute(rows).mappings().all()
 
 
+def actor_of(connection: Connection, action: str, subject: str, at: int) -> str | None:
+    """Return who did something at this time; None if nobody did, or it is no longer kept."""
+    done = audit.c.at == at, audit.c.action == action, audit.c.subject == index_key(subject)
+    actor: str | None = connection.execute(select(audit.c.actor).where(*done).limit(1)).scalar()
+    return actor
+
+
 @contextmanager
 def deleting_frozen_rows(connection: Connection) -> Iterator[None]:
     """Let a transaction delete frozen rows within the block. No other transaction can.

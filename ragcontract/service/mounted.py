@@ -28,7 +28,7 @@ from ragcontract.net.secrets import NAME
 from ragcontract.service.projects_and_runs import add_project
 from ragcontract.service.tables import projects
 
-FILE = "project.yml"
+FILE, RECORD = "project.yml", "record.yml"
 REDACTED = ("email", "phone", "card", "iban", "key")
 NOT_REGULAR = "is a link, or no regular file, which is not read; put the file itself there"
 IS_NAME = "lower-case letters, digits, dots, hyphens and underscores, 60 at most"
@@ -79,26 +79,21 @@ class MountedProject(Struct, frozen=True, kw_only=True):
     def name(self) -> str:
         return self.file.name or self.slug
 
+    @property
+    def can_run(self) -> bool:
+        """Whether it says how its system is asked, so that the service can record and check it."""
+        path = self.folder / RECORD
+        return path.is_file() and not path.is_symlink()
+
 
 def mounted_projects(folder: Path) -> list[MountedProject]:
     """Read the projects in a folder, sorted by name.
 
     Raises :class:`InputError` with everything that is wrong with all of them.
     """
-    problems, mounted = Collector(), []
-    try:
-        with os.scandir(folder) as items:
-            entries = sorted((item for item in items if not item.name.startswith(".")), key=lambda item: item.name)
-    except (OSError, ValueError) as error:  # ValueError: a NUL byte in the name
-        raise InputError([f"{visible(str(folder))}: {read_problem(error)}"]) from error
-    for entry in entries:
-        path = folder / entry.name
-        if why := _why_not_a_project(entry):
-            problems.problem(encodable(str(path)), why)
-            continue
-        file = _project_file(path / FILE, problems)
-        if file is not None:
-            mounted.append(MountedProject(slug=entry.name, folder=path, file=file))
+    problems = Collector()
+    read = [_project(path, problems) for path in folders_in(folder)]
+    mounted = [project for project in read if project is not None]
     problems.collected().raise_if_any()
     if len(mounted) > bounds.MOUNTED_PROJECTS:
         raise InputError([f"{visible(str(folder))}: has more than {bounds.MOUNTED_PROJECTS:,} projects"])
@@ -115,12 +110,48 @@ def mounted_project(folder: Path) -> MountedProject:
     return MountedProject(slug=folder.name, folder=folder, file=file)
 
 
-def _why_not_a_project(entry: "os.DirEntry[str]") -> str:
-    if entry.is_symlink():
+def project_in(folder: Path, slug: str) -> MountedProject | None:
+    """Read a project in a folder as it is now; None if it is not there.
+
+    Raises :class:`InputError` with everything that is wrong with it; its paths are within the folder.
+    """
+    path, problems = folder / slug, Collector()
+    try:
+        if not path.is_dir() and not path.is_symlink():
+            return None
+        project = _project(path, problems)
+        problems.collected().raise_if_any()
+    except OSError as error:
+        raise InputError([f"{encodable(slug)}: {read_problem(error)}"]) from error
+    except InputError as error:
+        raise InputError([text.removeprefix(encodable(f"{folder}/")) for text in error.problems]) from error
+    return project
+
+
+def folders_in(folder: Path) -> list[Path]:
+    """Return what could be projects in a folder, sorted by name; raises InputError if it cannot be read."""
+    try:
+        with os.scandir(folder) as items:
+            return sorted(folder / item.name for item in items if not item.name.startswith("."))
+    except (OSError, ValueError) as error:  # ValueError: a NUL byte in the name
+        raise InputError([f"{visible(str(folder))}: {read_problem(error)}"]) from error
+
+
+def _project(path: Path, problems: Collector) -> MountedProject | None:
+    """Read a project; None if anything is wrong with it, which is among the problems then."""
+    if why := _why_not_a_project(path):
+        problems.problem(encodable(str(path)), why)
+        return None
+    file = _project_file(path / FILE, problems)
+    return None if file is None else MountedProject(slug=path.name, folder=path, file=file)
+
+
+def _why_not_a_project(path: Path) -> str:
+    if path.is_symlink():
         return "is a link, which is not followed; mount the folder itself"
-    if not entry.is_dir(follow_symlinks=False):
+    if not path.is_dir():
         return f"is not a folder; each project has a folder of its own, with {FILE} in it"
-    if not is_folder_name(entry.name):
+    if not is_folder_name(path.name):
         return f"is not the name of a contract's folder ({IS_NAME}); rename it"
     return ""
 

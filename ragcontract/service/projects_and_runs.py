@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Literal
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Row, RowMapping, Select, and_, false, or_, select, true, tuple_
+from sqlalchemy import ColumnElement, Connection, Row, RowMapping, Select, and_, false, func, or_, select, true, tuple_
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
@@ -23,7 +23,10 @@ LISTED = (
     *(runs.c.key, runs.c.origin, runs.c.state, runs.c.verdict, runs.c.summary, runs.c.commit_sha.label("commit")),
     *(runs.c.branch, runs.c.event, runs.c.pull_request, runs.c.created_at, runs.c.started_at, runs.c.finished_at),
 )
-DETAILS = (runs.c.entry, runs.c.report, runs.c.results, runs.c.golden, runs.c.ci_run, runs.c.ci_attempt, runs.c.problem)
+DETAILS = (
+    *(runs.c.entry, runs.c.report, runs.c.results, runs.c.golden, runs.c.ci_run, runs.c.ci_attempt, runs.c.problem),
+    *(runs.c.attempt, runs.c.created_by, runs.c.note, runs.c.cancel, runs.c.lease_until),
+)
 OUTDATED = 0  # in place of when a trend was computed
 NEWEST = (runs.c.created_at.desc(), runs.c.id.desc())
 
@@ -76,15 +79,20 @@ def runs_before(
     commit: str | None = None,
     until: int | None = None,
     before: tuple[int, int] | None = None,
+    ended: bool = False,
     limit: int,
 ) -> Rows:
     """Return one run more than ``limit``, the newest first; ``until`` is the time from which on runs are left out.
+
+    With ``ended``, those that wait or are at work are left out as well.
 
     Raises InputError for what is no commit.
     """
     wanted = [runs.c.project_id == project]
     if state is not None:
         wanted.append(runs.c.state == state)
+    if ended:
+        wanted.append(runs.c.state.not_in(["queued", "running"]))
     if branch is not None:
         wanted.append(runs.c.branch == storable(branch))
     if commit is not None:
@@ -97,6 +105,20 @@ def runs_before(
         wanted.append(tuple_(runs.c.created_at, runs.c.id) < before)
     newest = select(*LISTED).join(projects).where(and_(*wanted)).order_by(*NEWEST)
     return connection.execute(newest.limit(limit + 1)).mappings().all()
+
+
+def unended_runs(connection: Connection, project: int) -> Rows:
+    """Return the runs of a project that are at work or wait, in the order in which they began or will."""
+    unended = runs.c.project_id == project, runs.c.state.in_(["queued", "running"])
+    query = select(*LISTED, runs.c.created_by, runs.c.note).join(projects).where(*unended)
+    return connection.execute(query.order_by(runs.c.state.desc(), runs.c.created_at, runs.c.id)).mappings().all()
+
+
+def place_in_queue(connection: Connection, run: RowMapping) -> int:
+    """Return the place of a run that waits, among those of all projects: 1 for the next one."""
+    before = tuple_(runs.c.created_at, runs.c.id) <= (run["created_at"], run["id"])
+    waiting = select(func.count()).select_from(runs).where(runs.c.state == "queued", before)
+    return int(connection.execute(waiting).scalar_one())
 
 
 def verdicts_before(connection: Connection, numbers: Collection[int]) -> dict[int, str]:

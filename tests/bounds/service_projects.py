@@ -186,7 +186,21 @@ def time_of_a_transaction(lab: Lab, milliseconds: int) -> bool:
     return in_a_transaction(lab, fill)
 
 
+def note_of_a_run(lab: Lab, size: int) -> bool:
+    """Start a run with a note of this size."""
+    (lab.folder / "projects/docs").mkdir(parents=True)
+    for name in ("project.yml", "record.yml"):
+        (lab.folder / "projects/docs" / name).write_text("name: x\n")
+    database = a_database(lab)
+    database.write(metadata.create_all)
+    served = Served(database, projects=lab.folder / "projects")
+    answer = served.request("POST", "/projects/docs/runs", key=served.new_key("run"), json={"note": "x" * size})
+    assert answer.status_code in {202, 422}, answer.text
+    return bool(answer.status_code == 202)
+
+
 CASES: Cases = {
+    "RUN_NOTE": Case(note_of_a_run),
     "KEEP_RUNS": Case(kept, small=3),
     "SERVICE_RUNS": Case(lambda lab, number: mounted(lab, f"keep_runs: {number}\n")),
     "UNNAMED_SECONDS": Case(unnamed),

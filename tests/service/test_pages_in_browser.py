@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 import pytest
@@ -16,9 +17,10 @@ from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from ragcontract.history.entry import NewEntry
 from ragcontract.service.accounts import add_machine_key
-from ragcontract.service.database import Database, database_url
+from ragcontract.service.database import Database, database_url, now_ms
 from ragcontract.service.demo.demo_database import fill
 from ragcontract.service.migrate import migrate
+from ragcontract.service.run_queue import claim, end, renew
 from ragcontract.service.web.pages.page_frame import address
 from tests.history.repository import without_ci
 from tests.needs import program, require
@@ -26,6 +28,7 @@ from tests.service.askers import author, new_session, new_user
 from tests.service.conftest import HOSTILE
 from tests.service.running import running
 from tests.service.served import Served
+from tests.service.test_schedule import mount
 
 WIDTHS = (1200, 400)
 HEIGHT = 900
@@ -175,6 +178,60 @@ def test_a_page_is_whole_without_scripts_in_the_dark_and_on_paper(question: str,
             assert is_on_first_screen(page, answer)
             assert not page.locator("nav.top").is_visible()
     assert grounds[0] == grounds[2] != grounds[1]
+
+
+@contextmanager
+def desk_of_an_editor(chromium: Browser, database: Database, folder: Path, **options: Any) -> Iterator[Page]:
+    """Open the page of a mounted project that can be run, for an editor."""
+    mount(folder / "projects", text="name: Docs\n")
+    key = database.write(lambda connection: new_user(connection, "ana", "editor"))
+    cookie = database.write(lambda connection: new_session(connection, key))
+    with (
+        running(database, projects=folder / "projects") as service,
+        opened(chromium, Demo(service.url, cookie), **options) as page,
+    ):
+        page.goto(f"{service.url}/p/docs")
+        yield page
+
+
+@pytest.mark.parametrize("look", [{}, {"java_script_enabled": False}], ids=["with-scripts", "without-scripts"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_run_is_started_seen_in_the_queue_and_cancelled_in_three_actions_of_a_keyboard(
+    width: int, look: dict[str, Any], chromium: Browser, database: Database, tmp_path: Path
+) -> None:
+    viewport = {"width": width, "height": HEIGHT}
+    with desk_of_an_editor(chromium, database, tmp_path, viewport=viewport, **look) as page:
+        follow(page, "Runs")
+        follow(page, "Start a run")
+        assert is_on_first_screen(page, "Run 1 of Docs: queued")
+        assert is_on_first_screen(page, "The next one to run")
+        follow(page, "Cancel the run")
+        assert is_on_first_screen(page, "Run 1 of Docs: cancelled")
+        assert is_on_first_screen(page, "Cancelled by ana")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_of_a_run_follows_it_until_it_ends(
+    scheme: Literal["light", "dark"], chromium: Browser, database: Database, tmp_path: Path
+) -> None:
+    with desk_of_an_editor(chromium, database, tmp_path, color_scheme=scheme) as page:
+        page.get_by_role("link", name="Runs", exact=True).click()
+        page.get_by_label("Note, if you like").fill(HOSTILE)
+        page.get_by_role("button", name="Start a run").click()
+        page.get_by_role("heading", name="Run 1 of Docs: queued").wait_for()
+        page.get_by_role("button", name="Cancel the run").focus()
+        held = database.write(lambda connection: claim(connection, "w", now_ms()))
+        assert held
+        database.write(lambda connection: renew(connection, held, f"line\n{HOSTILE}\n", now_ms()))
+        page.get_by_role("heading", name="Run 1 of Docs: running").wait_for()
+        assert "line" in page.inner_text("#last-lines")
+        assert page.evaluate("document.activeElement.id") == "cancel"  # whose focus stays
+        assert page.evaluate(UNREADABLE) == []
+        database.write(lambda connection: end(connection, held, "failed", problem="why", log="line\n", now=now_ms()))
+        page.get_by_role("heading", name="Run 1 of Docs: no verdict").wait_for()
+        assert page.locator("[data-live]").count() == 0
+        assert page.evaluate(UNREADABLE) == []
 
 
 def test_hostile_texts_stay_texts(chromium: Browser, database: Database, checked_run: tuple[NewEntry, bytes]) -> None:

@@ -21,6 +21,7 @@ NOBODY: frozenset[str] = frozenset()
 ADMIN = frozenset({"admin"})
 RECORD = frozenset({"record"})
 READ = frozenset({"viewer", "editor", "admin", "read"})
+RUN = frozenset({"editor", "admin", "run"})
 EVERYBODY_SIGNED_IN = READ | {"ingest", "record", "run"}
 EVERYBODY: None = None
 CONTENT = b"{}"
@@ -82,6 +83,14 @@ ROWS = {
     "GET /api/v1/runs/{number:int}/baseline.json": Row(
         may=READ, path="/api/v1/runs/{number}/baseline.json", project="docs"
     ),
+    "POST /api/v1/projects/{slug:str}/runs": Row(
+        may=RUN, path="/api/v1/projects/docs/runs", body=JSON_BODY, project="docs"
+    ),
+    "POST /api/v1/runs/{number:int}/cancel": Row(may=RUN, path="/api/v1/runs/{number}/cancel", project="docs"),
+    "POST /p/{slug:str}/runs": Row(
+        may=RUN, path="/p/docs/runs", body={"data": {"note": "why"}}, is_page=True, project="docs"
+    ),
+    "POST /runs/{number:int}/cancel": Row(may=RUN, path="/runs/{number}/cancel", is_page=True, project="docs"),
     "GET /healthz": Row(may=EVERYBODY, path="/healthz"),
     "GET /readyz": Row(may=EVERYBODY, path="/readyz"),
     "GET /metrics": Row(may=READ, path="/metrics"),

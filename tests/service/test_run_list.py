@@ -141,7 +141,7 @@ def test_a_run_that_has_no_verdict_is_listed_with_its_state(served: Served, page
 def test_a_project_without_runs_says_so(served: Served, pages: Pages) -> None:
     add_project(served.database)
     page = pages.get("/p/empty/runs")
-    assert "No run was sent yet." in page.text
+    assert "There is no run yet." in page.text
 
 
 def add_project(database: Database) -> None:
@@ -166,4 +166,4 @@ def test_the_key_of_another_project_finds_nothing(served: Served, pages: Pages) 
     add_project(served.database)
     key = served.new_key("read", project="empty")
     assert "There is no such project" in pages.get("/p/docs/runs", 404, key).text
-    assert "No run was sent yet." in pages.get("/p/empty/runs", 200, key).text
+    assert "There is no run yet." in pages.get("/p/empty/runs", 200, key).text

@@ -32,8 +32,9 @@ from ragcontract.service.mounted import mounted_projects, write_mounted
 from ragcontract.service.project_run import TARGET
 from ragcontract.service.retention import Retention
 from ragcontract.service.run_queue import last_beat, time_of
+from ragcontract.service.schedule import Schedule
 from ragcontract.service.trends import Trends
-from ragcontract.service.web import administration, entries, login, projects, runs
+from ragcontract.service.web import administration, entries, login, projects, run_requests, runs
 from ragcontract.service.web.authentication import (
     OPEN,
     READING,
@@ -165,6 +166,7 @@ ROUTES: Sequence[ControllerRouterHandler] = (
     *projects.ROUTES,
     *entries.ROUTES,
     *runs.ROUTES,
+    *run_requests.ROUTES,
     *administration.ROUTES,
     openapi,
 )
@@ -200,7 +202,7 @@ def routes() -> Litestar:
             Router(path="/", route_handlers=PAGES),
         ],
         dependencies={
-            **{name: _part(name) for name in ("database", "trends", "monitoring", "needs_worker")},
+            **{name: _part(name) for name in ("database", "trends", "monitoring", "needs_worker", "mounts")},
             "principal": Provide(principal_of, sync_to_thread=False),
             "author": Provide(author_of, sync_to_thread=False),
         },
@@ -245,10 +247,12 @@ class Application:
         self.trends = Trends(database, settings.projects, self.monitoring.errors_of("trends"))
         can_run = any((project.folder / TARGET).is_file() for project in mounted)
         self.needs_worker = can_run and settings.workers > 0
+        self.mounts = settings.projects
         failed = self.monitoring.errors_of
         self._threads: list[_Thread] = [
             self.trends,
             Retention(database, settings.keep_runs, self.trends, failed("retention")),
+            Schedule(database, settings.projects, failed("schedule")),
         ]
         if settings.workers and settings.place and mounted:
             self._threads.append(WorkerProcesses(database, settings.place, settings.workers, failed("workers")))

@@ -21,7 +21,7 @@ from ragcontract.service.web.parameters import Asker, Db
 
 STATES: tuple[State, ...] = get_args(State)
 UNKNOWN = "unknown"  # in place of a path that leads nowhere, and of a method that no route has
-TASKS = ("trends", "retention", "workers")
+TASKS = ("trends", "retention", "workers", "schedule")
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10)
 
 

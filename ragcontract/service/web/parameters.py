@@ -3,6 +3,7 @@
 import base64
 import binascii
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
@@ -25,6 +26,7 @@ R = TypeVar("R")
 Asker = NamedDependency[Principal]  # who sent the request
 Db = NamedDependency[Database]
 Background = NamedDependency[Trends]
+Mounts = NamedDependency[Path | None]  # the folder of the mounted projects
 By = NamedDependency[Author]  # the asker, for the audit log
 Slug = FromPath[str]
 Number = FromPath[int]

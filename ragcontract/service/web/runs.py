@@ -26,7 +26,7 @@ from ragcontract.service.blobs import blob
 from ragcontract.service.database import Database, Milliseconds, index_key
 from ragcontract.service.database_store import DatabaseStore
 from ragcontract.service.known_contract import contract_digest, contract_of
-from ragcontract.service.projects_and_runs import State, broken_rules, runs_before
+from ragcontract.service.projects_and_runs import State, broken_rules, log_of, runs_before
 from ragcontract.service.run_diff import ChangedQuery, RunDiff, diff, last_pass, recorded_entry, side_of
 from ragcontract.service.web.authentication import READ
 from ragcontract.service.web.parameters import (
@@ -66,7 +66,7 @@ class ListedRun(Struct, frozen=True, kw_only=True):
     summary: str | None
     commit: str | None
     branch: str | None
-    event: Annotated[str | None, Meta(description="What started the CI job, such as push.")]
+    event: Annotated[str | None, Meta(description="What started it: such as push in CI; `manual` or `schedule` here.")]
     pull_request: int | None
     created_at: Milliseconds
     started_at: int | None
@@ -94,7 +94,11 @@ class Run(ListedRun, frozen=True, kw_only=True):
 
     ci_run: int | None
     ci_attempt: int | None
+    attempt: Annotated[int, Meta(description="How often a worker of the service has begun it; 0 for one of CI.")]
+    created_by: Annotated[str | None, Meta(description="Who started or sent it, such as user:ana, or schedule.")]
+    note: Annotated[str | None, Meta(description="Why somebody started it.")]
     problem: Annotated[str | None, Meta(description="Why it has no verdict.")]
+    log: Annotated[str | None, Meta(description="What it printed last; null of a run that CI sent.")]
     run_url: Annotated[str | None, Meta(description="The page of its CI job, as CI named it.")]
     accepted: Annotated[bool, Meta(description="A label accepted that the contract is broken.")]
     dirty: Annotated[bool, Meta(description="Files were changed, so the commit is not what ran.")]
@@ -146,7 +150,7 @@ def show_run(principal: Asker, database: Db, number: Number) -> Run:
     """Return what is recorded of a run."""
     with database.read() as connection:
         row = require_run(connection, principal, number)
-        rules = broken_rules(connection, number)
+        rules, log = broken_rules(connection, number), log_of(connection, number)
     entry = recorded_entry(row)
     queries = [(query, True) for query in entry.failed] + [(query, False) for query in entry.tolerated] if entry else []
     address = f"/api/v1/runs/{number}"
@@ -155,7 +159,11 @@ def show_run(principal: Asker, database: Db, number: Number) -> Run:
         **msgspec.structs.asdict(msgspec.convert(row, ListedRun)),
         ci_run=row["ci_run"],
         ci_attempt=row["ci_attempt"],
+        attempt=row["attempt"],
+        created_by=row["created_by"],
+        note=row["note"],
         problem=row["problem"],
+        log=log,
         run_url=entry.source.run_url if entry else None,
         accepted=entry.accepted if entry else False,
         dirty=entry.source.dirty if entry else False,

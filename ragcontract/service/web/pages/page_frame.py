@@ -30,6 +30,7 @@ from ragcontract.service.web.problem_details import ProblemError
 SERVICE = Path(__file__).parents[2]
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")  # in any locale
 _END_OF_TIME = int(datetime(9999, 12, 31, tzinfo=UTC).timestamp() * 1000)  # of dates, not of numbers in a database
+LONG = 120  # seconds or minutes, from which on the next larger unit says enough
 _WEB = re.compile(r"https?://[!-~]{1,2000}", re.ASCII | re.IGNORECASE)
 
 
@@ -58,6 +59,7 @@ def environment() -> Environment:
         "when": when,
         "weekday": weekday,
         "iso": iso,
+        "span": span,
         "commit": short_commit,
         "link": link_of,
     }
@@ -73,6 +75,15 @@ def when(milliseconds: int | None) -> str:
 def weekday(milliseconds: int) -> str:
     """Return the day of a time as people talk of it: with the day of the week."""
     return f"{_DAYS[_utc(milliseconds).weekday()]} {when(milliseconds)}"
+
+
+def span(milliseconds: int) -> str:
+    """Return how long something took, as people say it."""
+    seconds = max(milliseconds, 0) // 1000
+    if seconds < LONG:
+        return f"{seconds} s"
+    minutes = seconds // 60
+    return f"{minutes} min" if minutes < LONG else f"{minutes // 60} h {minutes % 60} min"
 
 
 def iso(milliseconds: int) -> str:

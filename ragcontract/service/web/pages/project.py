@@ -20,6 +20,7 @@ from ragcontract.service.known_contract import contract_of, golden_of
 from ragcontract.service.project_states import streak_of
 from ragcontract.service.projects_and_runs import project_branch, run_numbered, runs_before
 from ragcontract.service.run_diff import recorded_entry
+from ragcontract.service.schedule import nightly_of, problem_of
 from ragcontract.service.trends import (
     MetricChange,
     MetricTrend,
@@ -33,7 +34,8 @@ from ragcontract.service.trends import (
 from ragcontract.service.web.authentication import READ
 from ragcontract.service.web.pages.page_frame import environment, require_project_row, shown_page, when
 from ragcontract.service.web.pages.run_page import shown_gates
-from ragcontract.service.web.parameters import Asker, Background, Db, Slug
+from ragcontract.service.web.parameters import Asker, Background, Db, Mounts, Slug
+from ragcontract.service.web.run_requests import why_not
 from ragcontract.statistics.change_points import LEAST_RUNS
 
 NEWEST_RUNS = 10  # in the table of runs
@@ -103,6 +105,7 @@ def project_page(
     principal: Asker,
     database: Db,
     trends: Background,
+    mounts: Mounts,
     slug: Slug,
     days: Annotated[Days, QueryParameter()] = "90",
 ) -> Template:
@@ -113,10 +116,11 @@ def project_page(
         branch = project_branch(connection, project)
         stored = stored_trend(connection, project)
         is_current = trends.is_current(connection, project, stored)
-        newest = runs_before(connection, project, branch=branch, limit=NEWEST_RUNS)[:NEWEST_RUNS]
+        newest = runs_before(connection, project, branch=branch, ended=True, limit=NEWEST_RUNS)[:NEWEST_RUNS]
         recorded = None if stored else recorded_means(connection, [run["id"] for run in newest])
         contract = contract_of(connection, project, trends.folder)
         streak = streak_of(connection, row) if row["run"] is not None else None
+        nightly = nightly_of(connection, project, slug)
         entry = None if row["run"] is None else recorded_entry(run_numbered(connection, principal, row["run"]))
     if not is_current:
         trends.note(project)
@@ -138,6 +142,9 @@ def project_page(
         days=days,
         spans=SPANS,
         least=LEAST_RUNS,
+        nightly=nightly,
+        mount_problem=problem_of(mounts, slug),
+        can_run=not why_not(mounts, slug),
     )
 
 

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
-from litestar import get
+from litestar import Request, get, post
 from litestar.params import FromPath
-from litestar.response import Template
+from litestar.response import Redirect, Template
 from markupsafe import Markup
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,17 +26,24 @@ from ragcontract.history.interface import ConflictError
 from ragcontract.report.headline import VERDICTS
 from ragcontract.report.html import page as report_page
 from ragcontract.report.json_report import refusing_inconsistent
+from ragcontract.service.audit import actor_of
 from ragcontract.service.database import Database, index_key
-from ragcontract.service.projects_and_runs import broken_rules, log_of, project_branch
+from ragcontract.service.projects_and_runs import broken_rules, log_of, place_in_queue, project_branch
 from ragcontract.service.run_diff import RunDiff, entry_of, last_pass, recorded_entry, run_before
+from ragcontract.service.run_queue import LEASE, last_beat, time_of
 from ragcontract.service.trends import known_flaky
 from ragcontract.service.web.authentication import READ
-from ragcontract.service.web.pages.page_frame import environment, require_project_row, shown_page
-from ragcontract.service.web.parameters import Asker, Background, Db, Number, require_run
+from ragcontract.service.web.login import SEE_OTHER
+from ragcontract.service.web.pages.page_frame import address, environment, require_project_row, shown_page
+from ragcontract.service.web.parameters import Asker, Background, By, Db, Number, require_run
 from ragcontract.service.web.request_limits import expensive
+from ragcontract.service.web.run_requests import RUN, cancel_run
 from ragcontract.service.web.runs import diff_of, other_run, stored_report
 
 _GITHUB_JOB = re.compile(r"(https://[!-~]+)/actions/runs/[0-9]+", re.ASCII)
+UNENDED = frozenset({"queued", "running"})
+LAST_LINES = 20
+QUIET = 30_000  # milliseconds without a word of the worker, from which on its silence is worth a word
 RANK: dict[str, int] = {status: place for place, status in enumerate(WORST_FIRST)}
 
 
@@ -91,42 +99,87 @@ class ShownGate(NamedTuple):
 
 
 @get("/runs/{number:int}", access=READ, page=True, include_in_schema=False, sync_to_thread=True)
-def run_page(principal: Asker, database: Db, number: Number) -> Template:
+def run_page(request: Request[Any, Any, Any], principal: Asker, database: Db, number: Number) -> Template:
     """Show a run."""
     with database.read() as connection:
         run = require_run(connection, principal, number)
         row = require_project_row(connection, principal, run["project"])
+        view = {"project": row, "run": run, "cancelled_by": _cancelled_by(connection, run)}
+        log = log_of(connection, number) or ""
+        if run["state"] in UNENDED:
+            unended = _unended(connection, run, log)
+            return shown_page("unended_run.html", principal, **view, **unended, may_run=RUN.admits(principal))
         project = row["number"]
         entry = recorded_entry(run)
         rules = broken_rules(connection, number)
         passed = last_pass(connection, project, run)
         since = _since(connection, entry, rules, passed) if entry and passed else None
         flaky = known_flaky(connection, project)
-        branch, log = project_branch(connection, project), log_of(connection, number)
-    report, unreadable = None, ""
-    if run["report"] is not None:
-        try:
-            report = _report(database, run["report"])
-        except InputError as error:
-            unreadable = error.problems[0]
+        branch = project_branch(connection, project)
+    report, unreadable = _shown_report(database, run)
     above = {each.id for each in (*since.lost, *since.failing)} if since else set()
-    return shown_page(
+    page = shown_page(
         "run.html",
         principal,
-        project=row,
-        run=run,
+        **view,
         report=report,
         unreadable=unreadable,
         entry=entry,
-        words=VERDICTS.get(run["verdict"], run["state"]),
+        words=VERDICTS.get(run["verdict"], "no verdict" if run["state"] == "failed" else run["state"]),
         branch=branch,
         since=since,
         most=bounds.SERVICE_QUERIES,
         broken=[each for each in _broken(entry, rules) if each.id not in above] if entry else [],
         flaky=flaky,
         gates=[*shown_gates(entry)] if entry else [],
-        log="\n".join(map(visible, log.split("\n"))) if log else "",
+        problems=[*filter(None, (run["problem"] or "").split("\n"))],
+        last_lines="" if run["verdict"] else _shown_log(log, LAST_LINES),
+        log=_shown_log(log),
     )
+    if "hx-request" in request.headers:  # it was open while the run was at work
+        page.headers["HX-Refresh"] = "true"
+    return page
+
+
+def _shown_report(database: Database, run: RowMapping) -> tuple[ShownReport | None, str]:
+    """Return the report of a run, if it has one, and why it cannot be shown."""
+    if run["report"] is None:
+        return None, ""
+    try:
+        return _report(database, run["report"]), ""
+    except InputError as error:
+        return None, error.problems[0]
+
+
+@post("/runs/{number:int}/cancel", access=RUN, page=True, include_in_schema=False, sync_to_thread=True)
+def cancel_here(principal: Asker, database: Db, author: By, number: Number) -> Redirect:
+    """Cancel a run, unless it is over, which its page then shows."""
+    with suppress(ConflictError):
+        cancel_run(database, principal, author, number)
+    return Redirect(address("runs", number), status_code=SEE_OTHER)
+
+
+def _unended(connection: Connection, run: RowMapping, log: str) -> dict[str, Any]:
+    """Return what is shown of a run that waits or is at work, besides what its row has."""
+    now, beat = time_of(connection), last_beat(connection)
+    heard = None if run["lease_until"] is None else run["lease_until"] - LEASE
+    return {
+        "now": now,
+        "place": place_in_queue(connection, run) if run["state"] == "queued" else 0,
+        "has_workers": beat is not None and beat > now - LEASE,
+        "silence": now - heard if heard is not None and now - heard > QUIET else None,
+        "is_lost": run["lease_until"] is not None and run["lease_until"] <= now,
+        "last_lines": _shown_log(log, LAST_LINES),
+    }
+
+
+def _cancelled_by(connection: Connection, run: RowMapping) -> str | None:
+    return None if run["cancel"] is None else actor_of(connection, "run.cancel", f"run:{run['id']}", run["cancel"])
+
+
+def _shown_log(log: str, last: int = 0) -> str:
+    """Return the last lines of what a run has printed, or all of them, with control characters made visible."""
+    return "\n".join(visible(line.rstrip("\r")) for line in log.rstrip("\n").split("\n")[-last:])
 
 
 @expensive  # rendering a thousand queries takes a fifth of a second, and a report never changes
@@ -251,4 +304,4 @@ def _view_of(diff: RunDiff) -> dict[str, Any]:
     return report_page.view_of_comparison(replace(diff.comparison, runs=runs))
 
 
-ROUTES = (run_page, compare_page)
+ROUTES = (run_page, cancel_here, compare_page)

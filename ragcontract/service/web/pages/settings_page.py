@@ -16,11 +16,11 @@ from ragcontract.service.web.parameters import DEFAULT_LIMIT, Asker, Cursor, Db
 
 MAY = {
     "viewer": "read all projects",
-    "editor": "read all projects; later also start runs and decide on candidates",
+    "editor": "read all projects, start and cancel runs; later also decide on candidates",
     "admin": "also manage users and keys, and read the audit log",
     "read": "read projects and runs: what the check of a pull request needs",
     "record": "send runs: what the job of the main branch needs as well",
-    "run": "nothing yet; later, start runs",
+    "run": "start and cancel runs",
     "ingest": "nothing yet; later, send questions of production",
 }
 ACTIONS = {
@@ -36,6 +36,8 @@ ACTIONS = {
     "logout": "logged out",
     "project.add": "added a project",
     "run.add": "sent a run",
+    "run.start": "started a run",
+    "run.cancel": "cancelled a run",
     "run.expire": "deleted old runs",
     "blob.expire": "deleted blobs that no run has",
 }
