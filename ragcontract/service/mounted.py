@@ -105,6 +105,17 @@ def mounted_projects(folder: Path) -> list[MountedProject]:
     return mounted
 
 
+def mounted_project(folder: Path, slug: str) -> MountedProject | None:
+    """Read a project as it is mounted now; None if there is none. Raises InputError if its file is wrong."""
+    home = folder / slug
+    if not is_folder_name(slug) or home.is_symlink() or not home.is_dir():
+        return None
+    problems = Collector()
+    file = _project_file(home / FILE, problems)
+    problems.collected().raise_if_any()
+    return MountedProject(slug=slug, folder=home, file=file) if file else None
+
+
 def _why_not_a_project(entry: "os.DirEntry[str]") -> str:
     if entry.is_symlink():
         return "is a link, which is not followed; mount the folder itself"

@@ -40,7 +40,25 @@ def serve_demo(*, now: datetime, progress: AbstractContextManager[Done], **optio
             fill(database, now, done)
 
     with TemporaryDirectory(prefix="rag-contract-demo-") as folder:
-        serve(**options, db=str(Path(folder, "service.db")), projects=None, keep_runs=0, fill=filled)
+        mounted = mount(Path(folder, "projects"))
+        serve(**options, db=str(Path(folder, "service.db")), projects=mounted, keep_runs=0, fill=filled)
+
+
+def mount(folder: Path) -> Path:
+    """Make the folder of the projects of the demo as an operator would mount it, and return it.
+
+    The contract of each is that of its newest run. The systems answer from a good run.
+    """
+    target = Path(__file__).with_name("demo_target.py")
+    for project in PROJECTS:
+        home = folder / project.slug
+        home.mkdir(parents=True)
+        for name in ("golden.jsonl", "ragcontract.yml", "run.jsonl"):
+            (home / name).write_bytes((project.folder / name).read_bytes())
+        (home / "target.py").write_bytes(target.read_bytes())
+        (home / "record.yml").write_text("python:\n  object: target.py:demo\n", encoding="utf-8")
+        (home / "project.yml").write_text(f"name: {project.title}\nkeep_runs: 0\n", encoding="utf-8")
+    return folder
 
 
 def fill(database: Database, now: datetime, done: Done = lambda _: None) -> None:

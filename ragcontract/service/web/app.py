@@ -29,9 +29,10 @@ from ragcontract.core.version import __version__
 from ragcontract.service.database import Database, now_ms
 from ragcontract.service.migrate import check_revision
 from ragcontract.service.mounted import mounted_projects, write_mounted
+from ragcontract.service.playground import Playground
 from ragcontract.service.retention import Retention
 from ragcontract.service.trends import Trends
-from ragcontract.service.web import administration, entries, login, projects, runs
+from ragcontract.service.web import administration, entries, login, playground_routes, projects, runs
 from ragcontract.service.web.authentication import (
     OPEN,
     READING,
@@ -47,6 +48,7 @@ from ragcontract.service.web.monitoring import Monitoring, metrics
 from ragcontract.service.web.pages import (
     key_pages,
     overview,
+    playground_page,
     project,
     query_pages,
     run_list,
@@ -153,6 +155,7 @@ ROUTES: Sequence[ControllerRouterHandler] = (
     *entries.ROUTES,
     *runs.ROUTES,
     *administration.ROUTES,
+    *playground_routes.ROUTES,
     openapi,
 )
 PAGES: Sequence[ControllerRouterHandler] = (
@@ -169,6 +172,7 @@ PAGES: Sequence[ControllerRouterHandler] = (
     *settings_page.ROUTES,
     *user_pages.ROUTES,
     *key_pages.ROUTES,
+    *playground_page.ROUTES,
 )
 
 
@@ -188,6 +192,7 @@ def application(database: Database, settings: Settings) -> Litestar:
     monitoring = Monitoring()
     trends = Trends(database, settings.projects, monitoring.errors_of("trends"))
     retention = Retention(database, settings.keep_runs, trends, monitoring.errors_of("retention"))
+    playground = Playground(settings.projects)
     app = Litestar(
         route_handlers=[
             Router(path=API, route_handlers=ROUTES),
@@ -198,6 +203,7 @@ def application(database: Database, settings: Settings) -> Litestar:
             "database": Provide(lambda: database, sync_to_thread=False),
             "trends": Provide(lambda: trends, sync_to_thread=False),
             "monitoring": Provide(lambda: monitoring, sync_to_thread=False),
+            "targets": Provide(lambda: playground, sync_to_thread=False),
             "principal": Provide(principal_of, sync_to_thread=False),
             "author": Provide(author_of, sync_to_thread=False),
         },
@@ -207,8 +213,8 @@ def application(database: Database, settings: Settings) -> Litestar:
         request_class=CheckedRequest,
         request_max_body_size=bounds.BLOB,  # the front has the limits of each request
         template_config=TemplateConfig(instance=JinjaTemplateEngine.from_environment(environment())),
-        on_startup=[enough_threads, trends.start, retention.start],
-        on_shutdown=[retention.close, trends.close],
+        on_startup=[enough_threads, trends.start, retention.start, playground.start],
+        on_shutdown=[playground.close, retention.close, trends.close],
         logging_config=None,
         debug=False,
     )
