@@ -143,25 +143,40 @@ def record(connection: Connection, recording: Recording, principal: Principal, n
     is missing, or if its time is wrong; ``now`` is the time of the service.
     """
     entry = recording.entry
-    project_id = _locked_project(connection, entry, now)
+    project_id = locked_project(connection, entry, now)
     if (existing := _existing(connection, recording, principal, project_id)) is not None:
         return Recorded(run_id=existing, project_id=project_id, added="exists")
+    recording = storable_recording(connection, recording, principal, project_id, now)
+    row = row_of(recording) | {"project_id": project_id, "origin": "ci", "created_by": principal.actor}
+    run_id = connection.execute(runs.insert().values(row).returning(runs.c.id)).scalar_one()
+    record_means(connection, recording, project_id, run_id)
+    return Recorded(run_id=run_id, project_id=project_id, added="added")
+
+
+def storable_recording(
+    connection: Connection, recording: Recording, principal: Principal, project_id: int, now: int
+) -> Recording:
+    """Return a recording as it is stored in a project, whose blobs are there; raises as :func:`record` does."""
     _refuse_wrong_time(recording, now)
     refuse_shared_run(recording.new, _names_of_run(connection, project_id, recording.new))
     recording = _with_known_results(connection, recording, principal, project_id)
     _require(connection, recording, principal, project_id)
-    row = _row(recording, project_id, principal)
-    run_id = connection.execute(runs.insert().values(row).returning(runs.c.id)).scalar_one()
+    return recording
+
+
+def record_means(connection: Connection, recording: Recording, project_id: int, run_id: int) -> None:
+    """Store the means and the broken queries of a run, and what its entry says about its project."""
+    entry = recording.entry
     of_run = {"project_id": project_id, "run_id": run_id}
     of_queries = [*broken_of(entry, recording.rules)]
-    for table, rows in ((points, [*points_of(entry, row["created_at"])]), (broken, of_queries)):
+    for table, rows in ((points, [*points_of(entry, milliseconds(entry.created_at))]), (broken, of_queries)):
         if rows:
             connection.execute(table.insert(), [each | of_run for each in rows])
-    if recording.default_branch and row["branch"]:
-        connection.execute(projects.update().where(projects.c.id == project_id).values(branch=row["branch"]))
-    if row["branch"] == project_branch(connection, project_id):
+    branch = _text(entry.source.branch)
+    if recording.default_branch and branch:
+        connection.execute(projects.update().where(projects.c.id == project_id).values(branch=branch))
+    if branch == project_branch(connection, project_id):
         outdate_trend(connection, project_id)
-    return Recorded(run_id=run_id, project_id=project_id, added="added")
 
 
 def _with_known_results(
@@ -217,7 +232,7 @@ def _refuse_wrong_time(recording: Recording, now: int) -> None:
         raise InputError([f"{field}: is before 1970; {advice}"])
 
 
-def _locked_project(connection: Connection, entry: Entry, now: int) -> int:
+def locked_project(connection: Connection, entry: Entry, now: int) -> int:
     """Return the project of an entry, locked: until the transaction ends, no other one records anything in it.
 
     SQLite has one writer at a time anyway.
@@ -247,14 +262,12 @@ def milliseconds(created_at: str) -> int:
     return round(datetime.fromisoformat(created_at).timestamp() * 1000)
 
 
-def _row(recording: Recording, project_id: int, principal: Principal) -> dict[str, Any]:
+def row_of(recording: Recording) -> dict[str, Any]:
+    """Return what the row of a run has of its entry."""
     entry = recording.entry
     created_at = milliseconds(entry.created_at)
     return columns_of(entry) | {
-        "project_id": project_id,
-        "origin": "ci",
         "state": "completed" if entry.verdict == "pass" else "blocked",
-        "created_by": principal.actor,
         "created_at": created_at,
         "finished_at": created_at,
         "entry": recording.text,
@@ -380,7 +393,7 @@ class DatabaseStore:
     def add_all(self, entries: Sequence[NewEntry]) -> list[Added]:
         """Store entries as :meth:`add` does, all or none."""
         principal, now = self._principal, now_ms()
-        prepared = [_prepared(new) for new in entries]
+        prepared = [prepared_recording(new) for new in entries]
 
         def job(connection: Connection) -> list[Added]:
             added: list[Added] = []
@@ -403,7 +416,7 @@ class DatabaseStore:
         return and_(runs.c.project_id == project, self._at)
 
 
-def _prepared(new: NewEntry) -> tuple[Recording, list[Sent]]:
+def prepared_recording(new: NewEntry) -> tuple[Recording, list[Sent]]:
     """Return what is to be recorded of an entry, and its blobs."""
     contents: dict[Kind, bytes | None] = {"results": new.results, "report": new.report, "golden": new.golden}
     sent = {kind: Sent.of(kind, data) for kind, data in contents.items() if data is not None}

@@ -40,7 +40,7 @@ def question_digest(query: str) -> str:
 
 
 def add_interaction(
-    connection: Connection, project: int, asked: Interaction, source: str, redactor: Redactor, now: int
+    connection: Connection, project: int, asked: Interaction, *, source: str, redactor: Redactor, now: int
 ) -> int:
     """Store a question with its answer, redacted, and return its id."""
     query = redactor.text(asked.query)

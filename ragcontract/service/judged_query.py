@@ -59,8 +59,8 @@ def judged(contract: Contract, query: GoldenQuery, row: Mapping[str, Any], now: 
             alone = replace(query, rules=(written,))
             found = _broken(_checked(contract, alone, row, now).queries[0], name)
         rules.append(JudgedRule(rule=name, settings=settings_of(rule), holds=not found, found=found))
-    for name in dict.fromkeys(violation.rule for violation in result.violations if violation.rule not in names):
-        rules.append(JudgedRule(rule=name, settings="", holds=False, found=_broken(result, name)))
+    others = dict.fromkeys(violation.rule for violation in result.violations if violation.rule not in names)
+    rules += [JudgedRule(rule=name, settings="", holds=False, found=_broken(result, name)) for name in others]
     metrics = [*_metrics(report, result)]
     return JudgedQuery(id=query.id, status=result.status, rules=rules, metrics=metrics, ranks=result.ranks)
 

@@ -74,8 +74,7 @@ class _Target:
         program = Program(
             arguments=[python, "-m", "ragcontract.service.target_process", path, *names],
             folder=project.folder.absolute(),
-            environ=own,
-            inherits=False,
+            inherited=own,
         )
         surroundings = Surroundings(secrets=self.secrets)
         self._system = HostedSystem(program, surroundings, ready_seconds=bounds.PLAYGROUND_SECONDS)
@@ -157,7 +156,10 @@ class Playground:
         return made
 
     def mounted(self, slug: str) -> MountedProject:
-        """Return a project that can be asked; raises NoTargetError if there is none, InputError if its file is wrong."""
+        """Return a project that can be asked.
+
+        Raises NoTargetError if there is none, InputError if its project.yml is wrong.
+        """
         project = mounted_project(self._folder, slug) if self._folder else None
         if project is None:
             raise NoTargetError(f"no folder {slug} is mounted, so the service does not know how to ask the system")

@@ -85,7 +85,7 @@ runs = Table(
     metadata,
     _id(),
     _project(),
-    Column("key", Text().with_variant(Text(collation="C"), "postgresql"), nullable=False),  # the id of the entry
+    Column("key", Text().with_variant(Text(collation="C"), "postgresql"), nullable=False),  # of the entry
     Column("origin", Text, CheckConstraint("origin IN ('ci', 'service')"), nullable=False),
     Column(
         "state",
@@ -115,6 +115,7 @@ runs = Table(
     Column("golden", DIGEST, ForeignKey("blobs.sha256"), nullable=True),
     _text("problem", nullable=True),
     _text("log", nullable=True),
+    _text("note", nullable=True),  # why somebody started it
     UniqueConstraint("project_id", "key"),
 )
 Index("runs_newest", runs.c.project_id, runs.c.created_at.desc(), runs.c.id.desc())

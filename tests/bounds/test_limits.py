@@ -26,6 +26,7 @@ from tests.bounds import (
     service_accounts,
     service_overview,
     service_projects,
+    service_queue,
     to_github,
     traces,
 )
@@ -51,6 +52,7 @@ CASES: Cases = {
     **service_accounts.CASES,
     **service_overview.CASES,
     **service_projects.CASES,
+    **service_queue.CASES,
     **to_github.CASES,
     **traces.CASES,
 }

@@ -46,8 +46,8 @@ class Program(Struct, frozen=True, kw_only=True):
 
     arguments: Sequence[str]  # the first is the program
     folder: Path  # that it starts in
-    environ: Mapping[str, str] = {}  # the variables that it has beside ours
-    inherits: bool = True  # whether it has ours
+    environ: Mapping[str, str] = {}  # the variables that it has beside those that it inherits
+    inherited: Mapping[str, str] | None = None  # None for ours
 
     def start(self, stdin: IO[bytes] | int = subprocess.PIPE) -> subprocess.Popen[bytes]:
         """Start the program as the head of a process group; raises InputError if that fails."""
@@ -58,7 +58,7 @@ class Program(Struct, frozen=True, kw_only=True):
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 cwd=self.folder,
-                env={**(os.environ if self.inherits else {}), **self.environ},
+                env={**(os.environ if self.inherited is None else self.inherited), **self.environ},
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:

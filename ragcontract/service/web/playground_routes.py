@@ -139,16 +139,17 @@ def ask_playground(
 
     What the system does wrong is `error` of the answer. It is asked one question at a time, for 60 seconds at most.
     """
-    return answered(data, principal, database, trends.folder, targets, slug)
+    return answered(data, slug, principal=principal, database=database, folder=trends.folder, targets=targets)
 
 
 def answered(
     body: PlaygroundQuestion,
+    slug: str,
+    *,
     principal: Principal,
     database: Database,
     folder: Path | None,
     targets: Playground,
-    slug: str,
 ) -> PlaygroundAnswer:
     """Ask a question, store it, and return the answer; answers 404, 409, 422, 503 or 504."""
     with database.read() as connection:
@@ -194,7 +195,9 @@ def _store(database: Database, asking: Asking, mounted: MountedProject, text: st
     )
     redact = redactor(mounted.file.redact)
     return database.write(
-        lambda connection: add_interaction(connection, asking.project, asked, PLAYGROUND, redact, now_ms())
+        lambda connection: add_interaction(
+            connection, asking.project, asked, source=PLAYGROUND, redactor=redact, now=now_ms()
+        )
     )
 
 

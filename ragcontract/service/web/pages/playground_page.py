@@ -139,7 +139,9 @@ def ask_here(
     """Ask the system and show what it returned."""
     view = _View(principal=principal, database=database, trends=trends, targets=targets, slug=slug)
     try:
-        answer = answered(data.question(), principal, database, trends.folder, targets, slug)
+        answer = answered(
+            data.question(), slug, principal=principal, database=database, folder=trends.folder, targets=targets
+        )
     except InputError as error:
         field, colon, rest = error.problems[0].partition(": ")
         return view.page(422, form=data, error=f"{LABELS.get(field, field)}{colon}{rest}")
