@@ -1,5 +1,6 @@
 """What a contract says of one answer: its rules and metrics for a golden query, without limits on means."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -17,6 +18,8 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.rule import RowRule, Rule, names_of, row_rules_of
 from ragcontract.evaluation.source import Inputs
 from ragcontract.report.record import QueryReport, Report
+
+_TEMPORARY = re.compile(r"/\S*/rag-contract-\w+/")  # where the service has read the contract
 
 
 class JudgedRule(Struct, frozen=True, kw_only=True):
@@ -44,10 +47,14 @@ class JudgedQuery(Struct, frozen=True, kw_only=True):
     rules: list[JudgedRule]
     metrics: list[JudgedMetric]
     ranks: Annotated[dict[str, int | None], Meta(description="Of each relevant document; null if it is not there.")]
+    left_out: Annotated[
+        list[str], Meta(description="Metrics that other tools or a judge compute, which do not count here.")
+    ] = []
 
 
 def judged(contract: Contract, query: GoldenQuery, row: Mapping[str, Any], now: datetime) -> JudgedQuery:
     """Return what a contract says of a run row for a golden query; raises InputError if it cannot judge the row."""
+    contract, query, left_out = _computable(contract, query)
     report = _checked(contract, query, row, now)
     result = report.queries[0]
     enforced = [*_enforced(contract, query)]
@@ -62,7 +69,21 @@ def judged(contract: Contract, query: GoldenQuery, row: Mapping[str, Any], now: 
     others = dict.fromkeys(violation.rule for violation in result.violations if violation.rule not in names)
     rules += [JudgedRule(rule=name, settings="", holds=False, found=_broken(result, name)) for name in others]
     metrics = [*_metrics(report, result)]
-    return JudgedQuery(id=query.id, status=result.status, rules=rules, metrics=metrics, ranks=result.ranks)
+    return JudgedQuery(
+        id=query.id, status=result.status, rules=rules, metrics=metrics, ranks=result.ranks, left_out=left_out
+    )
+
+
+def _computable(contract: Contract, query: GoldenQuery) -> tuple[Contract, GoldenQuery, list[str]]:
+    """Return a contract and a query without scores, which a system does not return, and the metrics left out."""
+    families = tuple(family for family in contract.families if "scores" not in family.needs)
+    computed = replace(contract, families=families)
+    known = {metric.key for metric in computed.metrics}
+    reads = {rule: {*getattr(rule.inner, "read", ())} for rule in query.rules if isinstance(rule, RowRule)}
+    rules = tuple(rule for rule in query.rules if reads.get(rule, set()) <= known)
+    of_contract = [metric.key for metric in contract.metrics if metric.key not in known]
+    of_rules = [key for keys in reads.values() for key in sorted(keys - known)]
+    return computed, replace(query, rules=rules), [*dict.fromkeys([*of_contract, *of_rules])]
 
 
 def _broken(result: QueryReport, name: str) -> list[str]:
@@ -82,9 +103,8 @@ def _checked(contract: Contract, query: GoldenQuery, row: Mapping[str, Any], now
         try:
             return pipeline.check(inputs, now=now, contract=contract, detail="all").report
         except InputError as error:
-            problems = [
-                problem.replace(f"{path}:1: ", "").replace(str(path), "the answer") for problem in error.problems
-            ]
+            whole = [problem.replace(f"{path}:1: ", "").replace(str(path), "the answer") for problem in error.problems]
+            problems = [_TEMPORARY.sub("", problem) for problem in whole]
             raise InputError(problems, more=error.more) from error
 
 
@@ -118,4 +138,6 @@ def settings_of(rule: Rule) -> str:
     fields = msgspec.to_builtins(rule, enc_hook=str)
     written = {name: value for name, value in fields.items() if value is not None and value is not False}
     del written["type"]
-    return ", ".join(f"{name}: {msgspec.json.encode(value).decode()}" for name, value in written.items() if value != ())
+    return ", ".join(
+        f"{name}: {msgspec.json.encode(value).decode()}" for name, value in written.items() if value not in ((), {})
+    )

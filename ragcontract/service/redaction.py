@@ -34,7 +34,8 @@ _KEY = re.compile(
 _VALUE = r"[^\s\"'\u201c\u201d`,;&<>()\[\]{}]"
 _LABELLED = re.compile(
     rf"(?P<label>\b(?:bearer|basic)[ \t]{{1,4}}(?=[A-Za-z0-9._~+/=-]{{16}})"
-    r"|(?:api[_ -]?key|access[_ -]?key|secret(?:[_ -]?key)?|(?:auth|access)[_ -]?token|\btoken|passwor[dt]|passwd|kennwort|passord)[\"'`]{0,2}[ \t]{0,4}[:=][ \t]{0,4}[\"'`\u201c]{0,2})"
+    r"|(?:api[_ -]?key|access[_ -]?key|secret(?:[_ -]?key)?|(?:auth|access)[_ -]?token|\btoken"
+    r"|passwor[dt]|passwd|kennwort|passord)[\"'`]{0,2}[ \t]{0,4}[:=][ \t]{0,4}[\"'`\u201c]{0,2})"
     rf"(?P<value>{_VALUE}{{8}}{_VALUE}*)",
     re.IGNORECASE,
 )

@@ -28,12 +28,6 @@ class Demo:
         rows = {row["query_id"]: row for row in rows_of("run.jsonl")}
         self.known = [(query, rows[query["id"]]) for query in rows_of("golden.jsonl") if query["id"] in rows]
 
-    def versions(self) -> Mapping[str, str]:
-        """Return the versions that every row of the run has."""
-        names = "embedding_model", "index_version", "chunking_version", "llm_model", "prompt_version"
-        first = self.known[0][1]
-        return {name: first[name] for name in names if name in first}
-
     def run(self, query: str, messages: Sequence[Mapping[str, Any]] = (), top: int = 10) -> dict[str, Any]:
         """Return what the run has for the question that is most like this one, in this turn of a conversation."""
         asked = [message["content"] for message in messages if message["role"] == "user"] + [query]
