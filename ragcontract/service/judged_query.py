@@ -79,10 +79,10 @@ def _computable(contract: Contract, query: GoldenQuery) -> tuple[Contract, Golde
     families = tuple(family for family in contract.families if "scores" not in family.needs)
     computed = replace(contract, families=families)
     known = {metric.key for metric in computed.metrics}
-    reads = {rule: {*getattr(rule.inner, "read", ())} for rule in query.rules if isinstance(rule, RowRule)}
-    rules = tuple(rule for rule in query.rules if reads.get(rule, set()) <= known)
+    reads: list[set[str]] = [{*getattr(getattr(rule, "inner", rule), "read", ())} for rule in query.rules]
+    rules = tuple(rule for rule, keys in zip(query.rules, reads, strict=True) if keys <= known)
     of_contract = [metric.key for metric in contract.metrics if metric.key not in known]
-    of_rules = [key for keys in reads.values() for key in sorted(keys - known)]
+    of_rules = [key for keys in reads for key in sorted(keys - known)]
     return computed, replace(query, rules=rules), [*dict.fromkeys([*of_contract, *of_rules])]
 
 
@@ -136,8 +136,7 @@ def name_of(rule: Rule) -> str:
 def settings_of(rule: Rule) -> str:
     """Return what a rule wants, as the names and values of its row."""
     fields = msgspec.to_builtins(rule, enc_hook=str)
-    written = {name: value for name, value in fields.items() if value is not None and value is not False}
-    del written["type"]
-    return ", ".join(
-        f"{name}: {msgspec.json.encode(value).decode()}" for name, value in written.items() if value not in ((), {})
-    )
+    del fields["type"]
+    unsaid = (value is None or value is False or value in ((), {}) for value in fields.values())
+    written = [item for item, is_unsaid in zip(fields.items(), unsaid, strict=True) if not is_unsaid]
+    return ", ".join(f"{name}: {msgspec.json.encode(value).decode()}" for name, value in written)

@@ -47,9 +47,12 @@ def _turns(golden: Mapping[str, Any]) -> list[str]:
 
 
 def likeness(first: str, second: str) -> float:
-    """Return which share of their words two texts have in common."""
-    words, others = ({*re.findall(r"\w+", text.lower())} for text in (first, second))
-    return len(words & others) / (len(words | others) or 1)
+    """Return which share of their parts of words two texts have in common."""
+    parts, others = (
+        {word[at : at + 4] for word in re.findall(r"\w{3,}", text.lower()) for at in range(max(1, len(word) - 3))}
+        for text in (first, second)
+    )
+    return len(parts & others) / (len(parts | others) or 1)
 
 
 demo = Demo()

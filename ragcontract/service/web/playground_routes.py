@@ -78,7 +78,7 @@ class PlaygroundAnswer(Struct, frozen=True, kw_only=True):
     id: Annotated[int, Meta(description="Of the stored question.")]
     query: str
     error: Annotated[str | None, Meta(description="What the system did wrong; null if it answered.")] = None
-    response: str | None = None
+    response: Annotated[str | None, Meta(description="The answer, or the last message of a conversation.")] = None
     results: Annotated[
         list[dict[str, Any]] | None, Meta(description="Best first, with `doc_id`; null if it is not known.")
     ] = None
@@ -214,7 +214,7 @@ def _answer(asking: Asking, targets: Playground, text: str, number: int, reply: 
         id=number,
         query=text,
         error=storable(reply.error) if reply.error else row.get("error"),
-        response=_cut(row.get("response")),
+        response=_cut(_said(row)),
         results=_cut(results),
         more_results=max(0, len(results) - bounds.PLAYGROUND_ITEMS) if results else 0,
         tool_calls=_cut(row.get("tool_calls")),

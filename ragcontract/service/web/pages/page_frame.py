@@ -65,6 +65,7 @@ def environment() -> Environment:
         "lines": lines,
         "exact": exact,
         "json_text": lambda value: msgspec.json.encode(value).decode(),
+        "as_text": lambda value: value if isinstance(value, str) else msgspec.json.encode(value).decode(),
     }
     made.globals = {**of_report.globals, "static": static, "address": address}
     return made

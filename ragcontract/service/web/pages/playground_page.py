@@ -39,6 +39,13 @@ MADE: Mapping[Made, str] = {
     "golden": "is a golden query already, so it is no candidate",
     "full": "is no candidate, because too many wait for a decision",
 }
+REDACTED = {
+    "email": "e-mail addresses",
+    "phone": "phone numbers",
+    "card": "card numbers",
+    "iban": "IBANs",
+    "key": "keys",
+}
 LABELS = {"query": "Question", "golden_id": "Golden query", "messages": "Earlier messages"}
 
 
@@ -82,9 +89,9 @@ class _View(Struct, kw_only=True):
         with self.database.read() as connection:
             row = require_project_row(connection, self.principal, self.slug)
             golden = golden_of(contract_of(connection, row["number"], self.trends.folder))
-        problem = None
+        problem, names = None, tuple[str, ...]()
         try:
-            mounted_or_problem(self.targets, self.slug)
+            names = mounted_or_problem(self.targets, self.slug).file.redact
         except ProblemError as error:
             problem = str(error)
         form = view.get("form") or QuestionForm()
@@ -95,6 +102,7 @@ class _View(Struct, kw_only=True):
             self.principal,
             project=row,
             unable=problem,
+            redacted=[words for name, words in REDACTED.items() if name in names],
             golden=listed,
             more_golden=len(golden) - len(listed),
             **{**nothing, **view},
