@@ -41,9 +41,10 @@ class Running(Struct, frozen=True, kw_only=True):
 
 
 @contextmanager
-def running(database: Database) -> Iterator[Running]:
-    """Serve what a database has, until the block ends."""
-    server = uvicorn.Server(uvicorn.Config(application(database, Settings()), port=0, log_config=None))
+def running(database: Database, projects: Path | None = None) -> Iterator[Running]:
+    """Serve what a database has, with the mounted projects of a folder if one is named, until the block ends."""
+    app = application(database, Settings(projects=projects))
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:

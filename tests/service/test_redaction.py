@@ -11,6 +11,7 @@ import pytest
 
 from ragcontract.answers.regexes import PatternError
 from ragcontract.service.redaction import Redactor, redactor
+from tests.answers.work import grows_linearly
 
 LINES = 500
 LONG = 100_000
@@ -225,9 +226,10 @@ def test_all_texts_of_json_are_read() -> None:
 
 
 @pytest.mark.parametrize("part", HOSTILE)
-def test_hostile_texts_of_any_length_are_read(part: str) -> None:
-    """In a time that is linear in their length: what is quadratic takes minutes here, for each of them."""
-    text = (part * LONG)[:LONG]
-    stored = redactor().text(f"{text} ana@example.com")
-    assert stored.endswith(("[email]", "[key]"))
-    assert redactor().text(text[:200]) == redactor().text(redactor().text(text[:200]))
+def test_hostile_texts_take_linear_time(part: str) -> None:
+    assert grows_linearly(lambda size: redactor().text((part * size)[:size]), LONG // 8)
+
+
+@pytest.mark.parametrize("part", HOSTILE)
+def test_hostile_texts_hide_nothing_that_follows(part: str) -> None:
+    assert redactor().text(f"{(part * LONG)[:LONG]} ana@example.com").endswith(("[email]", "[key]"))

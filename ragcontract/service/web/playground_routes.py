@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from litestar import post
 from litestar.di import NamedDependency
+from litestar.params import JSONBody
 from msgspec import Meta, Struct
 
 from ragcontract.core import bounds
@@ -133,7 +134,13 @@ class Asking(Struct, frozen=True, kw_only=True):
     "/projects/{slug:str}/playground", access=EDIT, status_code=200, sync_to_thread=True, operation_id="ask_playground"
 )
 def ask_playground(
-    *, data: PlaygroundQuestion, principal: Asker, database: Db, trends: Background, targets: Targets, slug: Slug
+    *,
+    data: JSONBody[PlaygroundQuestion],
+    principal: Asker,
+    database: Db,
+    trends: Background,
+    targets: Targets,
+    slug: Slug,
 ) -> PlaygroundAnswer:
     """Ask the system of a mounted project, and judge its answer if it is one to a golden query.
 
