@@ -13,7 +13,7 @@ from msgspec import Struct
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.files.json_text import check_nesting
+from ragcontract.files.json_text import NestingError, check_nesting
 from ragcontract.service.accounts import Principal
 from ragcontract.service.database import Database
 from ragcontract.service.interactions import Made, add_candidate, interaction_numbered, question_digest
@@ -65,7 +65,7 @@ class QuestionForm(Struct, frozen=True, kw_only=True):
             return msgspec.convert(
                 {name: value for name, value in fields.items() if value}, PlaygroundQuestion, from_attributes=True
             )
-        except (msgspec.MsgspecError, ValueError) as error:
+        except (NestingError, msgspec.MsgspecError, ValueError) as error:
             raise InputError([f"the form cannot be read: {error}"]) from error
 
 

@@ -37,6 +37,7 @@ ACTIONS = {
     "project.add": "added a project",
     "run.add": "sent a run",
     "run.expire": "deleted old runs",
+    "candidate.add": "made a question a candidate",
     "blob.expire": "deleted blobs that no run has",
 }
 
