@@ -100,16 +100,6 @@ def mounted_projects(folder: Path) -> list[MountedProject]:
     return mounted
 
 
-def mounted_project(folder: Path) -> MountedProject:
-    """Read a project as it is now; raises :class:`InputError` with everything that is wrong with it."""
-    problems = Collector()
-    file = _project_file(folder / FILE, problems)
-    problems.collected().raise_if_any()
-    if file is None:
-        raise InputError([f"{FILE}: cannot be read"])
-    return MountedProject(slug=folder.name, folder=folder, file=file)
-
-
 def project_in(folder: Path, slug: str) -> MountedProject | None:
     """Read a project in a folder as it is now; None if it is not there.
 

@@ -31,7 +31,7 @@ from ragcontract.service.database import SQLITE, BusyError, Database, database_u
 from ragcontract.service.database_store import prepared_recording
 from ragcontract.service.json_log import log_json
 from ragcontract.service.migrate import check_revision, opened
-from ragcontract.service.mounted import mounted_project
+from ragcontract.service.mounted import project_in
 from ragcontract.service.project_run import TARGET, ProjectRun, RunFailedError, StoppedError, lock_of
 from ragcontract.service.run_queue import Claim, Ended, beat, claim, end, finish, give_back, renew, sign_off, time_of
 from ragcontract.service.tables import runs
@@ -121,16 +121,14 @@ class Worker:
     def _make(self, held: Claim) -> None:
         """Make a run, and store how it ended."""
         try:
-            run = ProjectRun(
-                mounted_project(self._projects / held.slug),
-                held,
-                self._runs / f"run-{held.run_id}",
-                os.environ,
-                self._stopped,
-            )
+            project = project_in(self._projects, held.slug)
         except InputError as error:
             self._ended_with(held, "failed", "\n".join(error.problems), "")
             return
+        if project is None:
+            self._ended_with(held, "failed", f"the folder {held.slug} is no longer mounted", "")
+            return
+        run = ProjectRun(project, held, self._runs / f"run-{held.run_id}", os.environ, self._stopped)
         self._heart.hold(held, run.log.text)
         try:
             state = self._tried(held, run)

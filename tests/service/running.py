@@ -41,8 +41,8 @@ class Running(Struct, frozen=True, kw_only=True):
 
 
 @contextmanager
-def running(database: Database, *, projects: Path | None = None) -> Iterator[Running]:
-    """Serve what a database has, and mounted projects if a folder is named, until the block ends."""
+def running(database: Database, projects: Path | None = None) -> Iterator[Running]:
+    """Serve what a database has, with the mounted projects of a folder if one is named, until the block ends."""
     app = Application(database, Settings(projects=projects))
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None))
     thread = threading.Thread(target=server.run, daemon=True)

@@ -19,6 +19,7 @@ from ragcontract.history.entry import NewEntry
 from ragcontract.service.accounts import add_machine_key
 from ragcontract.service.database import Database, database_url, now_ms
 from ragcontract.service.demo.demo_database import fill
+from ragcontract.service.demo.demo_database import mount as mount_demo
 from ragcontract.service.migrate import migrate
 from ragcontract.service.run_queue import claim, end, renew
 from ragcontract.service.web.pages.page_frame import address
@@ -78,6 +79,7 @@ JOURNEYS = {
     "what changed since another run": Journey((BROKEN, "Compare the two runs"), "3 queries newly broken since run"),
     "what must be found": Journey(("Product search", "Queries"), "18 queries"),
     "is this query flaky or newly broken": Journey(("Shop chatbot", "Queries", "gift_wrapping"), "Flaky: broken in"),
+    "what does it return now": Journey(("Docs answers", "Playground"), "What does Docs answers return now"),
     "who may do what": Journey(("Settings",), "Your role is admin"),
 }
 
@@ -98,7 +100,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
         fill(database, datetime.now(UTC))
         key = database.write(lambda connection: new_user(connection, "ana"))
         cookie = database.write(lambda connection: new_session(connection, key))
-        with running(database) as service:
+        projects = mount_demo(tmp_path_factory.mktemp("demo") / "projects", datetime.now(UTC))
+        with running(database, projects) as service:
             yield Demo(service.url, cookie)
         database.close()
 

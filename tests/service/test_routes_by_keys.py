@@ -19,6 +19,7 @@ from tests.service.askers import FROM_OWN_PAGE, Asker, ask, askers, client_of
 
 NOBODY: frozenset[str] = frozenset()
 ADMIN = frozenset({"admin"})
+EDITOR = frozenset({"editor", "admin"})
 RECORD = frozenset({"record"})
 READ = frozenset({"viewer", "editor", "admin", "read"})
 RUN = frozenset({"editor", "admin", "run"})
@@ -105,6 +106,16 @@ ROWS = {
     "GET /runs/{number:int}": Row(may=READ, path="/runs/{number}", is_page=True, project="docs"),
     "GET /runs/{number:int}/compare/{other:str}": Row(
         may=READ, path="/runs/{number}/compare/{number}", is_page=True, project="docs"
+    ),
+    "POST /api/v1/projects/{slug:str}/playground": Row(
+        may=EDITOR, path="/api/v1/projects/docs/playground", body={"json": {"query": "x"}}, project="docs"
+    ),
+    "GET /p/{slug:str}/playground": Row(may=EDITOR, path="/p/docs/playground", is_page=True, project="docs"),
+    "POST /p/{slug:str}/playground": Row(
+        may=EDITOR, path="/p/docs/playground", body={"data": {"query": "x"}}, is_page=True, project="docs"
+    ),
+    "POST /p/{slug:str}/playground/candidate": Row(
+        may=EDITOR, path="/p/docs/playground/candidate", body={"data": {"number": "1"}}, is_page=True, lets="404"
     ),
     "GET /settings": Row(may=EVERYBODY_SIGNED_IN, path="/settings", is_page=True),
     "GET /settings/audit": Row(may=ADMIN, path="/settings/audit", is_page=True),

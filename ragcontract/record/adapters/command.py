@@ -137,12 +137,20 @@ class Serve(System):
     """
 
     def __init__(
-        self, program: Program, ids: DocumentIds, surroundings: Surroundings, *, says_ready: bool = False
+        self,
+        program: Program,
+        ids: DocumentIds,
+        surroundings: Surroundings,
+        *,
+        says_ready: bool = False,
+        ready_seconds: float = bounds.READY,
     ) -> None:
         self._program = program
         self._ids = ids
         self._secrets = surroundings.secrets
-        self._serving = ServedProcess(program, says_ready=says_ready, secrets=surroundings.secrets)
+        self._serving = ServedProcess(
+            program, says_ready=says_ready, secrets=surroundings.secrets, ready_seconds=ready_seconds
+        )
 
     def setup(self) -> None:
         with redacting(self._secrets):
@@ -168,16 +176,12 @@ class Serve(System):
 DESCRIBING = 30  # s; how long the process may take to report its versions
 
 
-class IsolatedCode(Serve):
-    """A system whose Python code runs in :mod:`ragcontract.record.adapters.isolated_child`."""
+class HostedSystem(Serve):
+    """A system that another process of ours runs: one that speaks as :mod:`~.isolated_child` does."""
 
-    def __init__(self, named: str, surroundings: Surroundings) -> None:
-        options = json.dumps({"folder": str(surroundings.folder.resolve()), "doc_id": surroundings.doc_id})
-        arguments = [sys.executable, "-m", "ragcontract.record.adapters.isolated_child", named, options]
+    def __init__(self, program: Program, surroundings: Surroundings, *, ready_seconds: float = bounds.READY) -> None:
         # The process has found the ids already.
-        super().__init__(
-            Program(arguments=arguments, folder=Path.cwd()), DocumentIds(None), surroundings, says_ready=True
-        )
+        super().__init__(program, DocumentIds(None), surroundings, says_ready=True, ready_seconds=ready_seconds)
         self._sources = surroundings.sources
         self._is_set_up = False
 
@@ -212,6 +216,15 @@ class IsolatedCode(Serve):
             return self._exchange({"describe": True}, DESCRIBING)
         except (CallFailed, InputError):
             return {}
+
+
+class IsolatedCode(HostedSystem):
+    """A system whose Python code runs in :mod:`ragcontract.record.adapters.isolated_child`."""
+
+    def __init__(self, named: str, surroundings: Surroundings) -> None:
+        options = json.dumps({"folder": str(surroundings.folder.resolve()), "doc_id": surroundings.doc_id})
+        arguments = [sys.executable, "-m", "ragcontract.record.adapters.isolated_child", named, options]
+        super().__init__(Program(arguments=arguments, folder=Path.cwd()), surroundings)
 
 
 PART = 1 << 16  # bytes that are read at once

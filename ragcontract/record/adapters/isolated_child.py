@@ -9,7 +9,7 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -26,11 +26,26 @@ def main(arguments: Sequence[str], lines: BinaryIO, answers: BinaryIO) -> None:
     """Answer lines until there are no more; ``arguments`` are the target and the options as JSON."""
     target, options = arguments
     settings = json.loads(options)
+    surroundings = Surroundings(folder=Path(settings["folder"]), doc_id=settings["doc_id"])
+    answer_lines(lambda: system(PythonOptions(object=target), surroundings), lines, answers)
+
+
+def answer_lines(make: Callable[[], System], lines: BinaryIO, answers: BinaryIO) -> None:
+    """Make a system, and answer lines until there are no more."""
     hosted = IsolatedChild(answers)
-    if hosted.prepare(target, Surroundings(folder=Path(settings["folder"]), doc_id=settings["doc_id"])):
+    if hosted.prepare(make):
         for line in lines:
             hosted.take(json.loads(line))
         hosted.stop()
+
+
+def own_streams() -> tuple[BinaryIO, BinaryIO]:
+    """Return where lines come from and where answers go to; code finds nothing there, and prints to standard error."""
+    own_input, own_output = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    with Path(os.devnull).open("rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    os.dup2(2, 1)
+    return own_input, own_output
 
 
 class IsolatedChild:
@@ -42,10 +57,10 @@ class IsolatedChild:
         self._lock = threading.Lock()
         self._system: System
 
-    def prepare(self, target: str, surroundings: Surroundings) -> bool:
-        """Import and set up the target; write and return whether it is ready."""
+    def prepare(self, make: Callable[[], System]) -> bool:
+        """Make and set up the system; write and return whether it is ready."""
         try:
-            self._system = system(PythonOptions(object=target), surroundings)
+            self._system = make()
             self._system.setup()
         except RagContractError as error:
             self._say({"ready": True, "unusable": error.lines()})
@@ -81,8 +96,4 @@ class IsolatedChild:
 
 
 if __name__ == "__main__":
-    own_input, own_output = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    with Path(os.devnull).open("rb") as nothing:
-        os.dup2(nothing.fileno(), 0)
-    os.dup2(2, 1)
-    main(sys.argv[1:], own_input, own_output)
+    main(sys.argv[1:], *own_streams())

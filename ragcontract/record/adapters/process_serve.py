@@ -158,14 +158,23 @@ def response_in(line: Any, ids: DocumentIds) -> Response:
 class ServedProcess:
     """Starts the process when it is needed, and again when it was killed or ended."""
 
-    def __init__(self, program: Program, *, says_ready: bool = False, secrets: Secrets = NO_SECRETS) -> None:
+    def __init__(
+        self,
+        program: Program,
+        *,
+        says_ready: bool = False,
+        secrets: Secrets = NO_SECRETS,
+        ready_seconds: float = bounds.READY,
+    ) -> None:
         """Store the program; if it ``says_ready``, it writes a line ``{"ready": true}`` before it takes questions.
 
+        It is killed if it does not do so within ``ready_seconds``.
         ``secrets`` are taken out of the lines that are passed on, but not out of failures, which quote the program.
         """
         self._program = program
         self._secrets = secrets
         self._says_ready = says_ready
+        self._ready_seconds = ready_seconds
         self._lock = threading.Lock()
         self._process: _Process | None = None
         self._in_a_row = 0
@@ -181,7 +190,7 @@ class ServedProcess:
     def start(self) -> Line:
         """Start the process, wait until it is ready, and return the line that says so; raises InputError."""
         with self._lock:
-            return self._started().ready()
+            return self._started().ready(self._ready_seconds)
 
     def exchange(self, line: Line, seconds: float) -> Line:
         """Send a line and return its answer; raises CallFailed, also if there is no answer in time."""
@@ -231,7 +240,7 @@ class ServedProcess:
         self._process = _Process(self._program, says_ready=self._says_ready, secrets=self._secrets)
         if self._stopped.is_set():  # while it was being started, so that ``stop`` did not know of it
             self._process.stop()
-        self._process.ready()
+        self._process.ready(self._ready_seconds)
         return self._process
 
 
@@ -289,15 +298,15 @@ class _Process:
             self._popen.wait(bounds.STOPPING)
         self._end("was stopped")
 
-    def ready(self) -> Line:
+    def ready(self, seconds: float) -> Line:
         """Wait until it is ready, and return the line that says so; raises InputError."""
         if self._ready is not None:
             return self._ready
         try:
-            line = self._readiness.get(timeout=bounds.READY)
+            line = self._readiness.get(timeout=seconds)
         except queue.Empty:
             self._end("was not ready")
-            raise InputError([f"{self._name}: was not ready after {bounds.READY} s{self.last_words}"]) from None
+            raise InputError([f"{self._name}: was not ready after {seconds:.3g} s{self.last_words}"]) from None
         if isinstance(line, CallFailed):
             raise InputError([f"{self._name}: {line}"])
         self._ready = line

@@ -22,7 +22,7 @@ from ragcontract.service.accounts import Principal
 from ragcontract.service.database import DAY, Database
 from ragcontract.service.database_store import DatabaseStore, milliseconds
 from ragcontract.service.demo.demo_checks import send_entries
-from ragcontract.service.demo.demo_story import NIGHTS, PROJECTS
+from ragcontract.service.demo.demo_story import NIGHTS, PROJECTS, newest_config
 from ragcontract.service.projects_and_runs import add_project
 from ragcontract.service.serving import serve
 from ragcontract.service.tables import projects
@@ -40,7 +40,30 @@ def serve_demo(*, now: datetime, progress: AbstractContextManager[Done], **optio
             fill(database, now, done)
 
     with TemporaryDirectory(prefix="rag-contract-demo-") as folder:
-        serve(**options, db=str(Path(folder, "service.db")), projects=None, keep_runs=0, fill=filled)
+        mounted = mount(Path(folder, "projects"), now)
+        serve(**options, db=str(Path(folder, "service.db")), projects=mounted, keep_runs=0, fill=filled)
+
+
+def mount(folder: Path, now: datetime) -> Path:
+    """Make the folder of the projects of the demo as an operator would mount it at a time, and return it.
+
+    The contract of each is that of its newest run. The systems answer from a good run.
+    """
+    target = Path(__file__).with_name("demo_target.py")
+    for project in PROJECTS:
+        home = folder / project.slug
+        home.mkdir(parents=True)
+        for name in ("golden.jsonl", "run.jsonl"):
+            (home / name).write_bytes((project.folder / name).read_bytes())
+        (home / "target.py").write_bytes(target.read_bytes())
+        texts = {
+            "ragcontract.yml": newest_config(project, now),
+            "record.yml": f"python:\n  object: target.py:demo\n{project.versions}",
+            "project.yml": f"name: {project.title}\nkeep_runs: 0\n",
+        }
+        for name, text in texts.items():
+            (home / name).write_text(text, encoding="utf-8")
+    return folder
 
 
 def fill(database: Database, now: datetime, done: Done = lambda _: None) -> None:

@@ -59,6 +59,7 @@ class DemoProject(Struct, frozen=True, kw_only=True):
     title: str
     first_pull_request: int
     branches: Sequence[str]
+    versions: str = ""  # what its record.yml says of them
 
     @property
     def folder(self) -> Path:
@@ -90,6 +91,7 @@ PROJECTS = (
     DemoProject(
         slug="docs-answers",
         title="Docs answers",
+        versions="versions:\n  chunking_version: 512 tokens\n",
         first_pull_request=412,
         branches=[
             "cite-headings",
@@ -103,6 +105,7 @@ PROJECTS = (
     DemoProject(
         slug="support-agent",
         title="Support agent",
+        versions='versions:\n  prompt_version: "14"\n',
         first_pull_request=187,
         branches=["ask-for-order", "gift-cards", "new-model", "polite-refusals", "ticket-topics", "tool-timeouts"],
     ),
@@ -235,6 +238,11 @@ class _PullRequests:
         number, self._next = self._next, self._next + 3
         self._opened_so_far += 1
         return number, self._calendar.commit(f"{number} {name}")
+
+
+def newest_config(project: DemoProject, now: datetime) -> str:
+    """Return the configuration of the newest run."""
+    return _config(project, NIGHTS - 1, Calendar(project.slug, now))
 
 
 def _config(project: DemoProject, night: int, calendar: Calendar) -> str:

@@ -29,12 +29,13 @@ from ragcontract.core.version import __version__
 from ragcontract.service.database import Database, now_ms
 from ragcontract.service.migrate import check_revision
 from ragcontract.service.mounted import mounted_projects, write_mounted
+from ragcontract.service.playground import Playground
 from ragcontract.service.project_run import TARGET
 from ragcontract.service.retention import Retention
 from ragcontract.service.run_queue import last_beat, time_of
 from ragcontract.service.schedule import Schedule
 from ragcontract.service.trends import Trends
-from ragcontract.service.web import administration, entries, login, projects, run_requests, runs
+from ragcontract.service.web import administration, entries, login, playground_routes, projects, run_requests, runs
 from ragcontract.service.web.authentication import (
     OPEN,
     READING,
@@ -50,6 +51,7 @@ from ragcontract.service.web.monitoring import Monitoring, metrics
 from ragcontract.service.web.pages import (
     key_pages,
     overview,
+    playground_page,
     project,
     query_pages,
     run_list,
@@ -168,6 +170,7 @@ ROUTES: Sequence[ControllerRouterHandler] = (
     *runs.ROUTES,
     *run_requests.ROUTES,
     *administration.ROUTES,
+    *playground_routes.ROUTES,
     openapi,
 )
 PAGES: Sequence[ControllerRouterHandler] = (
@@ -184,6 +187,7 @@ PAGES: Sequence[ControllerRouterHandler] = (
     *settings_page.ROUTES,
     *user_pages.ROUTES,
     *key_pages.ROUTES,
+    *playground_page.ROUTES,
 )
 
 
@@ -202,7 +206,7 @@ def routes() -> Litestar:
             Router(path="/", route_handlers=PAGES),
         ],
         dependencies={
-            **{name: _part(name) for name in ("database", "trends", "monitoring", "needs_worker", "mounts")},
+            **{name: _part(name) for name in ("database", "trends", "monitoring", "needs_worker", "mounts", "targets")},
             "principal": Provide(principal_of, sync_to_thread=False),
             "author": Provide(author_of, sync_to_thread=False),
         },
@@ -248,11 +252,13 @@ class Application:
         can_run = any((project.folder / TARGET).is_file() for project in mounted)
         self.needs_worker = can_run and settings.workers > 0
         self.mounts = settings.projects
+        self.targets = Playground(settings.projects)
         failed = self.monitoring.errors_of
         self._threads: list[_Thread] = [
             self.trends,
             Retention(database, settings.keep_runs, self.trends, failed("retention")),
             Schedule(database, settings.projects, failed("schedule")),
+            self.targets,
         ]
         if settings.workers and settings.place and mounted:
             self._threads.append(WorkerProcesses(database, settings.place, settings.workers, failed("workers")))

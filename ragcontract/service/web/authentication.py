@@ -47,6 +47,7 @@ class Access(Struct, frozen=True, kw_only=True):
 
 READ = Access(role="viewer", scope="read")
 RECORD = Access(scope="record")
+EDIT = Access(role="editor")
 ADMIN = Access(role="admin")
 OPEN = "open"  # in place of an Access: a route for everybody
 SIGNED_IN = "signed in"  # likewise: for everybody who has a key or a session

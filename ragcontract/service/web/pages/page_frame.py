@@ -13,14 +13,16 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
+import msgspec
 from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader
 from litestar import Request
 from litestar.response import Template
+from markupsafe import Markup, escape
 from sqlalchemy import Connection, RowMapping
 
 from ragcontract.history.entry import short_commit
 from ragcontract.report.html import page as report_page
-from ragcontract.report.html.elements import PACKAGE
+from ragcontract.report.html.elements import PACKAGE, lines
 from ragcontract.report.html.elements import environment as report_environment
 from ragcontract.service.accounts import Principal
 from ragcontract.service.projects_and_runs import project_named
@@ -62,6 +64,10 @@ def environment() -> Environment:
         "span": span,
         "commit": short_commit,
         "link": link_of,
+        "lines": lines,
+        "exact": exact,
+        "json_text": lambda value: msgspec.json.encode(value).decode(),
+        "as_text": lambda value: value if isinstance(value, str) else msgspec.json.encode(value).decode(),
     }
     made.globals = {**of_report.globals, "static": static, "address": address}
     return made
@@ -98,6 +104,12 @@ def _utc(milliseconds: int) -> datetime:
 def link_of(url: str | None) -> str | None:
     """Return an address that somebody sent; None if it is none, or one that a browser might act on."""
     return url if url and _WEB.fullmatch(url) else None
+
+
+def exact(text: str) -> Markup:
+    """Return a text for the value of a field, which is sent back as it is: invisible characters are references."""
+    parts = [escape(each) if each.isprintable() or each == "\n" else f"&#x{ord(each):x};" for each in text]
+    return Markup("".join(parts))  # noqa: S704 (what is no reference is escaped)
 
 
 def address(*parts: object, **query: object) -> str:

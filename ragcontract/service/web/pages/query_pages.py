@@ -1,19 +1,17 @@
 """The pages of golden queries: the list of them, and of each, whether it is flaky or newly broken."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
-import msgspec
 from litestar import get
 from litestar.params import FromQuery, QueryParameter
 from litestar.response import Template
 from msgspec import Struct
 
-from ragcontract.contract.resolve import Contract
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.rule import RowRule, Rule, names_of, row_rules_of
 from ragcontract.service.database import index_key
+from ragcontract.service.judged_query import rules_of
 from ragcontract.service.known_contract import contract_of, golden_of, sender_of
 from ragcontract.service.projects_and_runs import broken_rules, project_branch
 from ragcontract.service.query_record import (
@@ -120,7 +118,7 @@ def query_page(
         query_id=query_id,
         golden=golden,
         is_golden=is_golden,
-        rules=list(rules_of(contract.today[0], golden)) if contract.today and golden else [],
+        rules=rules_of(contract.today[0], golden) if contract.today and golden else [],
         record=record,
         is_tolerated=is_tolerated,
         strip=strip_of(record.runs),
@@ -128,23 +126,6 @@ def query_page(
         definition={"switches": FLAKY, "lasting": LASTING},
         may_be_cut=len(golden_of(contract)) > bounds.ENTRY_FAILED,
     )
-
-
-def rules_of(contract: Contract, query: GoldenQuery) -> Iterator[tuple[str, str]]:
-    """Yield the names of the rules of a query that are enforced, each with its settings as JSON."""
-    for kind in contract.rules:
-        if not issubclass(kind, RowRule):
-            yield from map(_described, kind.of(query, contract.settings))
-    for of_row in row_rules_of(query, contract.rules):
-        yield _described(of_row.inner)
-
-
-def _described(rule: Rule) -> tuple[str, str]:
-    fields = msgspec.to_builtins(rule, enc_hook=str)
-    written = {name: value for name, value in fields.items() if value is not None and value is not False}
-    del written["type"]
-    text = ", ".join(f"{name}: {msgspec.json.encode(value).decode()}" for name, value in written.items() if value != ())
-    return names_of(type(rule))[0], text
 
 
 class Cell(Struct, frozen=True, kw_only=True):

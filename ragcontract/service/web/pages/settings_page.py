@@ -39,6 +39,7 @@ ACTIONS = {
     "run.start": "started a run",
     "run.cancel": "cancelled a run",
     "run.expire": "deleted old runs",
+    "candidate.add": "made a question a candidate",
     "blob.expire": "deleted blobs that no run has",
 }
 
