@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import logging
+import os
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
@@ -16,6 +17,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.service.accounts import has_users
+from ragcontract.service.alert_delivery import webhook_of
 from ragcontract.service.database import Database, now_ms
 from ragcontract.service.logging_in import first_admin
 from ragcontract.service.migrate import check_revision, held, prepared
@@ -49,13 +51,14 @@ def serve(
     machine, if nobody has logged in yet. ``fill`` is called before, and puts something into the new database of a demo.
     Raises :class:`InputError` if the address, the port or the database cannot be used.
     """
+    webhook = None if fill else webhook_of(os.environ)  # a demo has no news
     with closing(_listening(host, port)) as listener, prepared(db, create=True) as database, held(database):
         check_revision(database)  # which another one may have migrated since
         _refuse_strangers(listener, database, is_demo=fill is not None)
         if fill:
             fill(database)
         hosts = (*Settings().allowed_hosts, *allowed_hosts)
-        settings = Settings(allowed_hosts=hosts, projects=projects, keep_runs=keep_runs)
+        settings = Settings(allowed_hosts=hosts, projects=projects, keep_runs=keep_runs, webhook=webhook)
         config = configuration(application(database, settings), forwarded_allow_ips)
         address, port = listener.getsockname()[:2]
         secret = database.write(lambda connection: first_admin(connection, now_ms()))

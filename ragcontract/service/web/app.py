@@ -26,6 +26,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.version import __version__
+from ragcontract.service.alert_delivery import AlertDelivery, Webhook
 from ragcontract.service.database import Database, now_ms
 from ragcontract.service.migrate import check_revision
 from ragcontract.service.mounted import mounted_projects, write_mounted
@@ -45,6 +46,7 @@ from ragcontract.service.web.authentication import (
 from ragcontract.service.web.middleware import Front
 from ragcontract.service.web.monitoring import Monitoring, metrics
 from ragcontract.service.web.pages import (
+    alert_page,
     key_pages,
     overview,
     project,
@@ -72,6 +74,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     allowed_hosts: Sequence[str] = ("localhost", "127.0.0.1", "[::1]")
     projects: Path | None = None  # has a folder for each project that the service runs itself
     keep_runs: int = bounds.KEEP_RUNS  # of each project, unless its project.yml says another number; 0 for all
+    webhook: Webhook | None = None  # where alerts go
 
 
 @get("/healthz", access=OPEN, sync_to_thread=False)
@@ -169,6 +172,7 @@ PAGES: Sequence[ControllerRouterHandler] = (
     *settings_page.ROUTES,
     *user_pages.ROUTES,
     *key_pages.ROUTES,
+    *alert_page.ROUTES,
 )
 
 
@@ -188,6 +192,7 @@ def application(database: Database, settings: Settings) -> Litestar:
     monitoring = Monitoring()
     trends = Trends(database, settings.projects, monitoring.errors_of("trends"))
     retention = Retention(database, settings.keep_runs, trends, monitoring.errors_of("retention"))
+    delivery = AlertDelivery(database, settings.webhook, monitoring.errors_of("alerts"))
     app = Litestar(
         route_handlers=[
             Router(path=API, route_handlers=ROUTES),
@@ -197,6 +202,7 @@ def application(database: Database, settings: Settings) -> Litestar:
         dependencies={
             "database": Provide(lambda: database, sync_to_thread=False),
             "trends": Provide(lambda: trends, sync_to_thread=False),
+            "delivery": Provide(lambda: delivery, sync_to_thread=False),
             "monitoring": Provide(lambda: monitoring, sync_to_thread=False),
             "principal": Provide(principal_of, sync_to_thread=False),
             "author": Provide(author_of, sync_to_thread=False),
@@ -207,8 +213,8 @@ def application(database: Database, settings: Settings) -> Litestar:
         request_class=CheckedRequest,
         request_max_body_size=bounds.BLOB,  # the front has the limits of each request
         template_config=TemplateConfig(instance=JinjaTemplateEngine.from_environment(environment())),
-        on_startup=[enough_threads, trends.start, retention.start],
-        on_shutdown=[retention.close, trends.close],
+        on_startup=[enough_threads, trends.start, retention.start, delivery.start],
+        on_shutdown=[delivery.close, retention.close, trends.close],
         logging_config=None,
         debug=False,
     )

@@ -17,7 +17,7 @@ from ragcontract.service.web.parameters import DEFAULT_LIMIT, Asker, Cursor, Db
 MAY = {
     "viewer": "read all projects",
     "editor": "read all projects; later also start runs and decide on candidates",
-    "admin": "also manage users and keys, and read the audit log",
+    "admin": "also manage users and keys, test alerts, and read the audit log",
     "read": "read projects and runs: what the check of a pull request needs",
     "record": "send runs: what the job of the main branch needs as well",
     "run": "nothing yet; later, start runs",
@@ -37,6 +37,7 @@ ACTIONS = {
     "project.add": "added a project",
     "run.add": "sent a run",
     "run.expire": "deleted old runs",
+    "alert.test": "sent a test alert",
     "blob.expire": "deleted blobs that no run has",
 }
 
