@@ -117,7 +117,7 @@ def body_of(claimed: Claimed, webhook: Webhook) -> bytes:
     """Return what is sent of an alert: the same with each try."""
     payload = payload_of(claimed.payload)
     url = f"{webhook.service}/runs/{payload.run}" if webhook.service and payload.run is not None else None
-    text = payload.summary.translate(FOR_SLACK)
+    text = ": ".join(filter(None, [payload.title, payload.summary])).translate(FOR_SLACK)
     message = Message(
         id=claimed.id,
         kind=claimed.kind,
@@ -261,7 +261,7 @@ def claim(connection: Connection, number: int, now: int) -> Claimed | None:
 
 def note_failure(connection: Connection, claimed: Claimed, failure: Failure, now: int) -> None:
     """Store why a try failed, and when the next one is: later with each, and not before the receiver asks for it."""
-    payload = replace(payload_of(claimed.payload), problem=failure.reason)
+    payload = replace(payload_of(claimed.payload), problem=failure.reason, failed_at=now)
     pause = backoff(claimed.tries, first=2 * PAUSE, longest=bounds.ALERT_PAUSE)
     seconds = min(max(pause, failure.pause), bounds.ALERT_PAUSE)
     values = {"payload": encoded(payload), "next_try_at": now + round(seconds * 1_000)}

@@ -43,6 +43,7 @@ class Payload(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     summary: str
     project: str | None = None  # the slug
+    title: str = ""  # what people call the project
     run: int | None = None
     run_at: int | None = None
     commit: str | None = None
@@ -50,6 +51,7 @@ class Payload(Struct, frozen=True, kw_only=True, omit_defaults=True):
     attempt: int | None = None
     metrics: Sequence[AlertedMetric] = ()
     problem: str | None = None  # why the last try to deliver it has failed
+    failed_at: int | None = None  # when that was
 
 
 def raise_alert(
@@ -80,7 +82,7 @@ def payload_of(text: str) -> Payload:
 
 def is_waiting(now: int) -> "ColumnElement[bool]":
     """Return the condition that an alert is to be delivered: it was not, and was not given up."""
-    return and_(alerts.c.delivered_at.is_(None), alerts.c.created_at > now - bounds.ALERT_DAYS * DAY)
+    return and_(alerts.c.delivered_at.is_(None), alerts.c.created_at >= now - bounds.ALERT_DAYS * DAY)
 
 
 def expired_alert(now: int) -> "ColumnElement[bool]":
@@ -122,6 +124,7 @@ def alert_of_run(connection: Connection, run_id: int, now: int) -> bool:
     payload = Payload(
         summary=_summary(run),
         project=run.slug,
+        title=_title(run),
         run=run.id,
         run_at=run.created_at,
         commit=run.commit_sha,
@@ -134,8 +137,9 @@ def alert_of_lost_worker(connection: Connection, run_id: int, attempt: int, now:
     """Raise an alert of a run whose worker is gone, where its lease has expired; once an attempt."""
     run = connection.execute(_runs().where(runs.c.id == run_id)).one()
     payload = Payload(
-        summary=f"{_title(run)}: a worker was lost during attempt {attempt} of run {run.id}.",
+        summary=f"a worker was lost during attempt {attempt} of run {run.id}",
         project=run.slug,
+        title=_title(run),
         run=run.id,
         attempt=attempt,
     )
@@ -145,7 +149,7 @@ def alert_of_lost_worker(connection: Connection, run_id: int, attempt: int, now:
 
 def alert_of_test(connection: Connection, now: int) -> bool:
     """Raise an alert that shows whether alerts arrive."""
-    payload = Payload(summary="This is a test: alerts of the team service arrive here.")
+    payload = Payload(summary="a test of the team service: alerts arrive here")
     return raise_alert(connection, "test", f"test:{now}", payload, project_id=None, now=now)
 
 
@@ -195,9 +199,10 @@ def _summary(run: "Row[Any]") -> str:
         "failed": "a run ended without a verdict",
         "completed": "the contract holds again",
     }
-    detail = clipped_line((run.problem if run.state == "failed" else run.summary) or "", bounds.HTML_TEXT)
+    reason = run.problem if run.state == "failed" else (run.summary or "").removeprefix(f"{run.slug}: ")
+    detail = clipped_line(reason or "", bounds.HTML_TEXT)
     commit = f" at {short_commit(run.commit_sha)}" if run.commit_sha else ""
-    return f"{_title(run)}: {says[run.state]}{commit}{f': {detail}' if detail else '.'}"
+    return f"{says[run.state]}{commit}{f': {detail}' if detail else ''}"
 
 
 class Loss(NamedTuple):
@@ -232,8 +237,9 @@ def alert_of_losses(
         since = [*of_run]
         metrics = [loss.metric for loss in since]
         payload = Payload(
-            summary=f"{_title(project)}: {_worse(metrics)} since {_since(run, since[0].commit)}.",
+            summary=f"{_worse(metrics)} since {_since(run, since[0].commit)}",
             project=project.slug,
+            title=_title(project),
             run=run,
             run_at=since[0].at,
             commit=since[0].commit,

@@ -65,7 +65,7 @@ def test_an_alert_is_posted_with_a_signature_and_a_link(database: Database, monk
         "id": alert.id,
         "kind": "run_blocked",
         "project": "docs",
-        "text": f"{alert.payload.summary} {url}",
+        "text": f"docs: {alert.payload.summary} {url}",
         "at": alert.created_at,
         "url": url,
         "run": alert.payload.run,

@@ -60,10 +60,10 @@ def test_a_branch_that_breaks_and_one_that_passes_again_is_news_once(
 
 
 def test_an_alert_says_what_happened(database: Database) -> None:
-    record_run(database, "fail", summary="3 of 17 queries broken")
+    record_run(database, "fail", summary="docs: 3 of 17 queries broken")
     (alert,) = alerts_of(database)
     commit = alert.payload.commit or ""
-    assert alert.payload.summary == f"docs: the contract is broken at {commit[:7]}: 3 of 17 queries broken"
+    assert alert.payload.summary == f"the contract is broken at {commit[:7]}: 3 of 17 queries broken"
     with database.read() as connection:
         (number,) = connection.execute(select(runs.c.id)).scalars()
     assert (alert.payload.project, alert.payload.branch, alert.payload.run) == ("docs", "main", number)
@@ -159,7 +159,7 @@ def test_runs_of_ci_and_of_the_service_are_two_rows(database: Database) -> None:
 def test_the_reason_of_a_run_without_a_verdict_is_one_line_of_visible_text(database: Database) -> None:
     service_runs(database, ["failed"])
     (alert,) = alerts_of(database)
-    assert alert.payload.summary.startswith("docs: a run ended without a verdict: the target is gone <script>")
+    assert alert.payload.summary.startswith("a run ended without a verdict: the target is gone <script>")
     assert "\n" not in alert.payload.summary
     assert "\u202e" not in alert.payload.summary
 
@@ -172,7 +172,7 @@ def test_a_lost_worker_is_news_once_an_attempt(database: Database) -> None:
         ("worker_lost", 1),
         ("worker_lost", 2),
     ]
-    assert alerts_of(database)[0].payload.summary == f"docs: a worker was lost during attempt 1 of run {run}."
+    assert alerts_of(database)[0].payload.summary == f"a worker was lost during attempt 1 of run {run}"
 
 
 def lost(
@@ -199,7 +199,7 @@ def test_a_loss_is_news_once_even_if_its_run_moves_by_a_few(database: Database) 
     assert lost(database, ("mrr", 35)) == [(35, ["mrr"])]
     assert lost(database, ("mrr", 35)) == [(35, ["mrr"])]
     assert lost(database, ("mrr", 38)) == [(35, ["mrr"])]
-    assert alerts_of(database)[0].payload.summary == "docs: MRR (1.00 → 0.50) is worse since run 35."
+    assert alerts_of(database)[0].payload.summary == "MRR (1.00 → 0.50) is worse since run 35"
 
 
 def test_a_loss_far_from_an_alert_is_news(database: Database) -> None:

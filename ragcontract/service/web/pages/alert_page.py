@@ -56,14 +56,14 @@ def alerts_page(principal: Asker, database: Db, delivery: Delivery, cursor: Curs
     """Show the alerts, the newest first."""
     rows = page_below(database, alerts_below, ListedAlert, DEFAULT_LIMIT, cursor)
     now = now_ms()
-    waiting = [row for row in rows.items if row.delivered_at is None and row.created_at > now - bounds.ALERT_DAYS * DAY]
+    delivered = max((row.delivered_at or 0 for row in rows.items), default=0)
     view: dict[str, Any] = {
         "rows": rows,
         "kinds": KINDS,
         "webhook": delivery.webhook,
         "given_up_before": now - bounds.ALERT_DAYS * DAY,
         "now": now,
-        "failing": next((row for row in waiting if row.of.problem), None),
+        "failing": next((row.of.problem for row in rows.items if (row.of.failed_at or 0) > delivered), None),
         "is_first": cursor is None,
     }
     return settings_view("alerts.html", principal, **view)
