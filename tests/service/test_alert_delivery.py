@@ -2,23 +2,27 @@
 
 import hashlib
 import hmac
+import json
 import logging
 import os
+import re
 import signal
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from sqlalchemy import URL, select, update
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.service.alert_delivery import AlertDelivery, Webhook, webhook_of
+from ragcontract.service.alert_delivery import AlertDelivery, Claimed, Webhook, body_of, webhook_of
+from ragcontract.service.alerts import Kind, Payload, encoded
 from ragcontract.service.database import DAY, Database, now_ms
 from ragcontract.service.tables import alerts
 from tests.net.service import Reply, Request, Service, refused
 from tests.process import rag_contract
+from tests.runner import ROOT
 from tests.service.alerting import (
     PATH,
     SECRET,
@@ -33,6 +37,7 @@ from tests.service.conftest import HOSTILE, name_of, open_database
 from tests.service.listening import until
 from tests.service.running import Process, serving
 
+GUIDE = (ROOT / "docs" / "guides" / "run-the-service.md").read_text()
 TAKES = Reply(content=b"ok")
 PLAIN = {"Content-Type": "text/plain"}
 
@@ -72,6 +77,30 @@ def test_an_alert_is_posted_with_a_signature_and_a_link(database: Database, monk
         "commit": alert.payload.commit,
         "branch": "main",
     }
+
+
+def test_the_guide_verifies_a_signature(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    (code,) = re.findall("```python\n(.*?)```", GUIDE, re.DOTALL)
+    of_guide: dict[str, Any] = {}
+    exec(code, of_guide)
+    is_genuine = of_guide["is_genuine"]
+    waiting_alerts(database, 1)
+    with Service(TAKES) as receiver, delivering(database, receiver.url, monkeypatch):
+        until(lambda: are_delivered(database))
+    (request,) = receiver.requests
+    signature = request.headers["x-rag-contract-signature"]
+    assert is_genuine(request.body, signature, SECRET)
+    assert not is_genuine(request.body + b" ", signature, SECRET)
+    assert not is_genuine(request.body, signature, "another secret")
+
+
+def test_the_guide_shows_an_alert_with_its_fields() -> None:
+    (example,) = re.findall("```json\n(.*?)```", GUIDE, re.DOTALL)
+    payload = Payload(summary="broken", project="docs", title="Docs search", run=41, commit="3f9c1a2", branch="main")
+    claimed = Claimed(12, 1, "run_blocked", encoded(payload), 1, 1)
+    body = body_of(claimed, Webhook(url="https://hooks.example", service="https://rag.example.com"))
+    assert {*json.loads(body)} == {*json.loads(example)}
+    assert all(f"`{kind}`" in GUIDE for kind in get_args(Kind))
 
 
 def test_without_a_secret_and_an_address_there_is_no_signature_and_no_link(
