@@ -106,7 +106,7 @@ def alert_of_run(connection: Connection, run_id: int, now: int) -> bool:
     the newest of a row counts, and only if it is new: a history that is copied brings thousands of old ones. A run that
     is broken raises an alert if it is the first since a pass, or the first with a verdict after others without any.
     """
-    run = connection.execute(_runs().where(runs.c.id == run_id)).one()
+    (run,) = connection.execute(_runs().where(runs.c.id == run_id))
     ended_at = run.created_at if run.finished_at is None else run.finished_at
     if run.state not in OF_STATE or ended_at < now - bounds.ALERT_RUN_HOURS * HOUR or _is_accepted(connection, run):
         return False
@@ -135,7 +135,7 @@ def alert_of_run(connection: Connection, run_id: int, now: int) -> bool:
 
 def alert_of_lost_worker(connection: Connection, run_id: int, attempt: int, now: int) -> bool:
     """Raise an alert of a run whose worker is gone, where its lease has expired; once an attempt."""
-    run = connection.execute(_runs().where(runs.c.id == run_id)).one()
+    (run,) = connection.execute(_runs().where(runs.c.id == run_id))
     payload = Payload(
         summary=f"a worker was lost during attempt {attempt} of run {run.id}",
         project=run.slug,
@@ -232,7 +232,7 @@ def alert_of_losses(
     known = _known_losses(connection, project_id)
     new = [loss for loss in recent if not any(_is_near(loss, *each, places) for each in known)]
     columns = projects.c.slug, projects.c.name
-    project = connection.execute(select(*columns).where(projects.c.id == project_id)).one()
+    (project,) = connection.execute(select(*columns).where(projects.c.id == project_id))
     for run, of_run in groupby(sorted(new, key=lambda loss: places[loss.run]), lambda loss: loss.run):
         since = [*of_run]
         metrics = [loss.metric for loss in since]
