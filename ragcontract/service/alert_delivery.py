@@ -41,6 +41,7 @@ from ragcontract.service.tables import alerts
 WEBHOOK, SECRET, ADDRESS = "RAG_CONTRACT_ALERT_WEBHOOK", "RAG_CONTRACT_ALERT_SECRET", "RAG_CONTRACT_URL"
 LOOK = 2.0  # seconds until the next look for alerts
 PAUSE = 10.0  # seconds until the next try, of any alert, after one that others would fail like
+HOLD = 600.0  # seconds; as long, a receiver that asks for a pause is not sent any other alert
 LEASE = 3  # times as long as a try may take, an alert is left to the service that sends it
 OWN_FAULT = {400, 413, 422}  # of this alert; after other failures, the next one would fail as well
 FOR_SLACK = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
@@ -212,7 +213,7 @@ class AlertDelivery:
         self._failed()
         log.warning("alert %s was not delivered, which is tried again: %s", claimed.id, failure.reason)
         self._database.write(lambda connection: note_failure(connection, claimed, failure, now_ms()))
-        return max(PAUSE, min(failure.pause, bounds.ALERT_PAUSE)) if failure.is_of_all else 0.0
+        return max(PAUSE, min(failure.pause, HOLD)) if failure.is_of_all else 0.0
 
     def _failure(self, webhook: Webhook, claimed: Claimed) -> Failure | None:
         """Send an alert; return None if it was taken."""

@@ -199,8 +199,9 @@ def _summary(run: "Row[Any]") -> str:
         "failed": "a run ended without a verdict",
         "completed": "the contract holds again",
     }
-    reason = run.problem if run.state == "failed" else (run.summary or "").removeprefix(f"{run.slug}: ")
-    detail = clipped_line(reason or "", bounds.HTML_TEXT)
+    summary = (run.summary or "").removeprefix(f"{run.slug}: ")
+    reason = (run.problem or "").partition("\n")[0] if run.state == "failed" else summary  # more is on the run's page
+    detail = clipped_line(reason, bounds.HTML_TEXT)
     commit = f" at {short_commit(run.commit_sha)}" if run.commit_sha else ""
     return f"{says[run.state]}{commit}{f': {detail}' if detail else ''}"
 

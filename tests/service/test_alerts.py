@@ -123,7 +123,7 @@ def service_runs(database: Database, states: Sequence[str]) -> list[int]:
         for number, state in zip(numbers, states, strict=False):
             at = now_ms() - HOUR + number * 1_000
             row = {"project_id": project, "key": f"service-{at}", "origin": "service", "state": state, "attempt": 1}
-            row |= {"created_at": at, "finished_at": at, "problem": f"the target is gone\n{HOSTILE}"}
+            row |= {"created_at": at, "finished_at": at, "problem": f"the target is gone {HOSTILE}\nat line 2"}
             run = connection.execute(insert(runs).values(row).returning(runs.c.id)).scalar_one()
             alert_of_run(connection, run, now_ms())
             ended.append(run)
@@ -160,7 +160,7 @@ def test_the_reason_of_a_run_without_a_verdict_is_one_line_of_visible_text(datab
     service_runs(database, ["failed"])
     (alert,) = alerts_of(database)
     assert alert.payload.summary.startswith("a run ended without a verdict: the target is gone <script>")
-    assert "\n" not in alert.payload.summary
+    assert "line 2" not in alert.payload.summary
     assert "\u202e" not in alert.payload.summary
 
 
