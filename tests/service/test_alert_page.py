@@ -80,6 +80,7 @@ def test_what_is_not_set_is_named(database: Database) -> None:
     with desk_with(database, Webhook(url="http://127.0.0.1:9")) as desk:
         text = words(desk.get(ALERTS))
     assert "They are not signed: set RAG_CONTRACT_ALERT_SECRET" in text
+    assert "if the receiver checks signatures. They have no links" in text
     assert "They have no links: set RAG_CONTRACT_URL" in text
 
 
