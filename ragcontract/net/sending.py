@@ -84,12 +84,14 @@ def send(
     connect_seconds: float,
     read_seconds: float | None = None,
     redirects: int = 0,
+    read_at_most: int | None = None,
 ) -> HttpAnswer:
     """Send a call and return the answer, whatever its status; raises :class:`Unanswered`.
 
     A wrong setting of the machine, such as a file of certificates that does not exist, raises OSError. The call ends
     after ``seconds``, or if there is no connection after ``connect_seconds``, or if nothing is received for
-    ``read_seconds``. At most ``redirects`` redirects are followed, and only on the same host.
+    ``read_seconds``. At most ``redirects`` redirects are followed, and only on the same host. Of the content,
+    ``read_at_most`` bytes are read, and the rest is ignored; by default, an answer that is too large raises.
     """
     end = time.monotonic() + seconds
     read = min(seconds, math.inf if read_seconds is None else read_seconds)
@@ -97,7 +99,7 @@ def send(
     with Deadline(seconds) as deadline:
         while True:
             try:
-                answered = _once(session, call, timeout)
+                answered = _once(session, call, timeout, read_at_most)
             except (requests.RequestException, HTTPError, ValueError, TimeoutError, ConnectionError) as error:
                 raise _unanswered(error, over=deadline.over or time.monotonic() >= end) from None
             if deadline.over:  # a part of an answer may look like an answer
@@ -108,7 +110,9 @@ def send(
             redirects -= 1
 
 
-def _once(session: requests.Session, call: HttpCall, timeout: tuple[float, float | None]) -> HttpAnswer:
+def _once(
+    session: requests.Session, call: HttpCall, timeout: tuple[float, float | None], read_at_most: int | None
+) -> HttpAnswer:
     response = session.request(
         call.method,
         call.url,
@@ -122,8 +126,11 @@ def _once(session: requests.Session, call: HttpCall, timeout: tuple[float, float
     )
     with response:
         content = bytearray()
-        for piece in response.iter_content(PIECE):
+        for piece in response.iter_content(PIECE if read_at_most is None else read_at_most):
             content += piece
+            if read_at_most is not None and len(content) >= read_at_most:
+                del content[read_at_most:]
+                break
             if len(content) > bounds.HTTP_ANSWER:
                 raise Unanswered("too_large", f"the answer is larger than {bounds.HTTP_ANSWER >> 20} MiB")
         return HttpAnswer(

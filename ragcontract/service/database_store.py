@@ -31,6 +31,7 @@ from ragcontract.history.interface import Added, differs, refuse_shared_run
 from ragcontract.report.json_report import decoded
 from ragcontract.report.record import Report
 from ragcontract.service.accounts import Principal
+from ragcontract.service.alerts import alert_of_run
 from ragcontract.service.blobs import Kind, Sent, blob, put_blob, require_blob, result_sets_after, visible_blob
 from ragcontract.service.database import BIGINT, Database, index_key, now_ms, storable
 from ragcontract.service.projects_and_runs import (
@@ -150,6 +151,7 @@ def record(connection: Connection, recording: Recording, principal: Principal, n
     row = row_of(recording) | {"project_id": project_id, "origin": "ci", "created_by": principal.actor}
     run_id = connection.execute(runs.insert().values(row).returning(runs.c.id)).scalar_one()
     record_means(connection, recording, project_id, run_id)
+    alert_of_run(connection, run_id, now)
     return Recorded(run_id=run_id, project_id=project_id, added="added")
 
 

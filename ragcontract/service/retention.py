@@ -15,13 +15,14 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count
+from ragcontract.service.alerts import expired_alert
 from ragcontract.service.audit import Author, deleting_frozen_rows, record, too_old
 from ragcontract.service.blobs import OF_RUNS
 from ragcontract.service.database import BusyError, Database, now_ms, seconds
 from ragcontract.service.logging_in import ended_session, spent_link
 from ragcontract.service.projects_and_runs import NEWEST, newest_run, outdate_trend
 from ragcontract.service.run_diff import last_pass
-from ragcontract.service.tables import audit, blobs, projects, runs, sessions, tokens, uploads
+from ragcontract.service.tables import alerts, audit, blobs, projects, runs, sessions, tokens, uploads
 from ragcontract.service.trends import Trends
 
 T = TypeVar("T")
@@ -80,7 +81,12 @@ class Retention:
         with self._database.read() as connection:
             unnamed = connection.execute(select(blobs.c.sha256).where(_unnamed(now))).scalars().all()
         self._in_turns(unnamed, partial(_delete_blobs, author=author))
-        of_ids = ((audit.c.id, too_old(now)), (sessions.c.sha256, ended_session(now)), (tokens.c.id, spent_link(now)))
+        of_ids = (
+            (audit.c.id, too_old(now)),
+            (sessions.c.sha256, ended_session(now)),
+            (tokens.c.id, spent_link(now)),
+            (alerts.c.id, expired_alert(now)),
+        )
         for ids, expired in of_ids:
             with self._database.read() as connection:
                 old = connection.execute(select(ids).where(expired)).scalars().all()

@@ -14,6 +14,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, selec
 
 from ragcontract.core import bounds
 from ragcontract.service.accounts import Principal
+from ragcontract.service.alerts import alert_of_lost_worker, alert_of_run
 from ragcontract.service.blobs import Sent, put_blob
 from ragcontract.service.database import SQLITE, insert_if_new, now_ms, storable
 from ragcontract.service.database_store import Recording, locked_project, record_means, row_of, storable_recording
@@ -82,10 +83,13 @@ def claim(connection: Connection, owner: str, now: int, slugs: Collection[str] |
     ahead = runs.c.state == "running", runs.c.lease_until > now + LEASE
     connection.execute(runs.update().where(*ahead).values(lease_until=now + LEASE))
     while row := connection.execute(_oldest(now, slugs)).one_or_none():
+        if row.state == "running" and row.cancel is None:
+            alert_of_lost_worker(connection, row.id, row.attempt, now)
         if row.cancel is not None:
             _end_lost(connection, row.id, "cancelled", None, now)
         elif row.attempt >= bounds.RUN_ATTEMPTS:
             _end_lost(connection, row.id, "failed", _why_died(row.log), now)
+            alert_of_run(connection, row.id, now)
         else:
             lease = {"lease_owner": owner, "lease_until": now + LEASE}
             started = {
@@ -107,7 +111,7 @@ def claim(connection: Connection, owner: str, now: int, slugs: Collection[str] |
 
 
 def _oldest(now: int, slugs: Collection[str] | None) -> "Select[Any]":
-    columns = runs.c.id, runs.c.project_id, projects.c.slug, runs.c.attempt, runs.c.cancel, runs.c.log
+    columns = runs.c.id, runs.c.project_id, projects.c.slug, runs.c.state, runs.c.attempt, runs.c.cancel, runs.c.log
     wanted = [runs.c.state.in_(["queued", "running"]), or_(runs.c.state == "queued", _lost(now))]
     if slugs is not None:
         wanted.append(projects.c.slug.in_(slugs))
@@ -167,7 +171,10 @@ def end(connection: Connection, claim: Claim, state: Ended, *, problem: str | No
     """End a run that has no verdict; return False if its worker has lost it."""
     told = {"problem": None if problem is None else storable(problem), "log": storable(log)}
     values = {"state": state, "finished_at": now} | told | FREE
-    return bool(connection.execute(runs.update().where(held(claim)).values(values)).rowcount)
+    if not connection.execute(runs.update().where(held(claim)).values(values)).rowcount:
+        return False
+    alert_of_run(connection, claim.run_id, now)
+    return True
 
 
 def finish(
@@ -194,6 +201,7 @@ def finish(
     )
     connection.execute(runs.update().where(runs.c.id == claim.run_id).values(values))
     record_means(connection, recording, project_id, claim.run_id)
+    alert_of_run(connection, claim.run_id, now)
     return "recorded"
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import os
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
@@ -15,6 +16,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.service.accounts import has_users
+from ragcontract.service.alert_delivery import webhook_of
 from ragcontract.service.database import Database, now_ms
 from ragcontract.service.json_log import log_json
 from ragcontract.service.logging_in import first_admin
@@ -51,6 +53,7 @@ def serve(
     machine, if nobody has logged in yet. ``fill`` is called before, and puts something into the new database of a demo.
     Raises :class:`InputError` if the address, the port or the database cannot be used.
     """
+    webhook = None if fill else webhook_of(os.environ)  # a demo has no news
     with closing(_listening(host, port)) as listener, prepared(db, create=True) as database, held(database):
         check_revision(database)  # which another one may have migrated since
         _refuse_strangers(listener, database, is_demo=fill is not None)
@@ -58,7 +61,14 @@ def serve(
             fill(database)
         hosts = (*Settings().allowed_hosts, *allowed_hosts)
         place = place_of(db, projects, runs_dir) if projects and workers else None
-        settings = Settings(allowed_hosts=hosts, projects=projects, keep_runs=keep_runs, workers=workers, place=place)
+        settings = Settings(
+            allowed_hosts=hosts,
+            projects=projects,
+            keep_runs=keep_runs,
+            workers=workers,
+            place=place,
+            webhook=webhook,
+        )
         log_json()
         config = configuration(Application(database, settings), forwarded_allow_ips)
         address, port = listener.getsockname()[:2]

@@ -27,6 +27,7 @@ from ragcontract.history.entry import Entry
 from ragcontract.history.page_runs import ContractRuns, runs_on_page
 from ragcontract.history.trend_page import Section, section_of, stands
 from ragcontract.service.accounts import Principal
+from ragcontract.service.alerts import AlertedMetric, Loss, alert_of_losses
 from ragcontract.service.blobs import blob
 from ragcontract.service.database import BusyError, Database, Milliseconds, index_key, now_ms
 from ragcontract.service.database_store import DatabaseStore
@@ -182,7 +183,7 @@ def compute(database: Database, project_id: int, folder: Path | None) -> bool:
         "body": msgspec.json.encode(trend).decode(),
         "ranks": ranks,
     }
-    return database.write(lambda connection: _store(connection, project_id, basis, row))
+    return database.write(lambda connection: _store(connection, project_id, basis, row, trend))
 
 
 class _Basis(NamedTuple):
@@ -200,7 +201,7 @@ def _basis(connection: Connection, project_id: int) -> _Basis:
     return _Basis(newest.id if newest else None, *counts)
 
 
-def _store(connection: Connection, project_id: int, basis: _Basis, row: Mapping[str, object]) -> bool:
+def _store(connection: Connection, project_id: int, basis: _Basis, row: Mapping[str, object], trend: Trend) -> bool:
     # The lock makes two processes that write a trend wait for each other; SQLite has one writer anyway.
     locked = select(projects.c.id).where(projects.c.id == project_id).with_for_update(key_share=True)
     if connection.execute(locked).one_or_none() is None:
@@ -209,7 +210,17 @@ def _store(connection: Connection, project_id: int, basis: _Basis, row: Mapping[
         return False
     connection.execute(trends.delete().where(trends.c.project_id == project_id))
     connection.execute(trends.insert().values(project_id=project_id, **row))
+    alert_of_losses(connection, project_id, [(run.id, run.at) for run in trend.runs], _losses(trend), now_ms())
     return True
+
+
+def _losses(trend: Trend) -> Iterator[Loss]:
+    """Yield the losses that stand."""
+    for key, metric in trend.metrics.items():
+        for change in metric.changes:
+            if change.worse and change.stands:
+                means = AlertedMetric(metric=key, label=metric.label or key, before=change.before, after=change.after)
+                yield Loss(change.run, change.at, change.commit, means)
 
 
 def _trend(section: Section, contract: KnownContract, rows: Mapping[str, tuple[int, int]]) -> Trend:

@@ -79,7 +79,7 @@ JOURNEYS = {
     "what changed since another run": Journey((BROKEN, "Compare the two runs"), "3 queries newly broken since run"),
     "what must be found": Journey(("Product search", "Queries"), "18 queries"),
     "is this query flaky or newly broken": Journey(("Shop chatbot", "Queries", "gift_wrapping"), "Flaky: broken in"),
-    "what does it return now": Journey(("Docs answers", "Playground"), "What does Docs answers return now"),
+    "do alerts arrive": Journey(("Settings", "Alerts"), "Alerts are sent nowhere"),
     "who may do what": Journey(("Settings",), "Your role is admin"),
 }
 
@@ -245,7 +245,13 @@ def test_hostile_texts_stay_texts(chromium: Browser, database: Database, checked
     with Served(database) as served:
         number = served.add(new, report=served.send_blob(report, "report"))
     paths = ["", "p/docs", "p/docs/runs", "p/docs/queries", f"runs/{number}", f"runs/{number}/compare/{number}"]
-    paths += [address("p", "docs", "query", id=HOSTILE)[1:], "settings", "settings/users", "settings/keys"]
+    paths += [
+        address("p", "docs", "query", id=HOSTILE)[1:],
+        "settings",
+        "settings/users",
+        "settings/keys",
+        "settings/alerts",
+    ]
     with running(database) as service, opened(chromium, Demo(service.url, cookie)) as page:
         shown = ""
         for path in paths:

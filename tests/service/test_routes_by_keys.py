@@ -133,6 +133,8 @@ ROWS = {
     "POST /settings/keys/revoke": Row(
         may=ADMIN, path="/settings/keys/revoke", body={"data": {"prefix": "unknown0"}}, is_page=True, lets="404"
     ),
+    "GET /settings/alerts": Row(may=ADMIN, path="/settings/alerts", is_page=True),
+    "POST /settings/alerts/test": Row(may=ADMIN, path="/settings/alerts/test", is_page=True),
     "GET /static/{name:str}": Row(may=EVERYBODY, path="/static/service.css"),
     "GET /api/v1/openapi": Row(may=NOBODY, path="/api/v1/openapi"),
     "GET /api/v1/openapi/openapi.json": Row(may=NOBODY, path="/api/v1/openapi/openapi.json"),

@@ -99,7 +99,7 @@ def test_everybody_sees_the_own_role_and_only_administrators_see_who_has_which(d
             assert key not in text
             others = [name for name in ROLES if name != role and f"user-{name}" in text]
             assert others == (["viewer", "editor"] if role == "admin" else [])
-            assert ("Users Keys Audit log" in text) == (role == "admin")
+            assert ("Users Keys Alerts Audit log" in text) == (role == "admin")
 
 
 @pytest.mark.parametrize("role", ["viewer", "editor"])

@@ -26,6 +26,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.version import __version__
+from ragcontract.service.alert_delivery import AlertDelivery, Webhook
 from ragcontract.service.database import Database, now_ms
 from ragcontract.service.migrate import check_revision
 from ragcontract.service.mounted import mounted_projects, write_mounted
@@ -49,6 +50,7 @@ from ragcontract.service.web.authentication import (
 from ragcontract.service.web.middleware import Front
 from ragcontract.service.web.monitoring import Monitoring, metrics
 from ragcontract.service.web.pages import (
+    alert_page,
     key_pages,
     overview,
     playground_page,
@@ -79,6 +81,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     allowed_hosts: Sequence[str] = ("localhost", "127.0.0.1", "[::1]")
     projects: Path | None = None  # has a folder for each project that the service runs itself
     keep_runs: int = bounds.KEEP_RUNS  # of each project, unless its project.yml says another number; 0 for all
+    webhook: Webhook | None = None  # where alerts go
     workers: int = 0  # that this process starts, if projects are mounted
     place: Place | None = None  # where they work
 
@@ -187,6 +190,7 @@ PAGES: Sequence[ControllerRouterHandler] = (
     *settings_page.ROUTES,
     *user_pages.ROUTES,
     *key_pages.ROUTES,
+    *alert_page.ROUTES,
     *playground_page.ROUTES,
 )
 
@@ -194,6 +198,9 @@ PAGES: Sequence[ControllerRouterHandler] = (
 def enough_threads() -> None:
     """Let requests that only read go on while others wait to write; by default, there is a thread or two a core."""
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(bounds.SERVICE_THREADS, "request"))
+
+
+PARTS = ("database", "trends", "monitoring", "needs_worker", "mounts", "targets", "delivery")  # of an application
 
 
 @cache
@@ -206,7 +213,7 @@ def routes() -> Litestar:
             Router(path="/", route_handlers=PAGES),
         ],
         dependencies={
-            **{name: _part(name) for name in ("database", "trends", "monitoring", "needs_worker", "mounts", "targets")},
+            **{name: _part(name) for name in PARTS},
             "principal": Provide(principal_of, sync_to_thread=False),
             "author": Provide(author_of, sync_to_thread=False),
         },
@@ -254,11 +261,13 @@ class Application:
         self.mounts = settings.projects
         self.targets = Playground(settings.projects)
         failed = self.monitoring.errors_of
+        self.delivery = AlertDelivery(database, settings.webhook, failed("alerts"))
         self._threads: list[_Thread] = [
             self.trends,
             Retention(database, settings.keep_runs, self.trends, failed("retention")),
             Schedule(database, settings.projects, failed("schedule")),
             self.targets,
+            self.delivery,
         ]
         if settings.workers and settings.place and mounted:
             self._threads.append(WorkerProcesses(database, settings.place, settings.workers, failed("workers")))

@@ -10,18 +10,19 @@ from litestar import Response, get
 from litestar.di import NamedDependency
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.process_collector import ProcessCollector
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, case, func, select
 
 from ragcontract.service.accounts import Principal
-from ragcontract.service.database import Database
+from ragcontract.service.alerts import is_waiting
+from ragcontract.service.database import Database, now_ms
 from ragcontract.service.projects_and_runs import State, seen_runs
-from ragcontract.service.tables import runs
+from ragcontract.service.tables import alerts, runs
 from ragcontract.service.web.authentication import READ
 from ragcontract.service.web.parameters import Asker, Db
 
 STATES: tuple[State, ...] = get_args(State)
 UNKNOWN = "unknown"  # in place of a path that leads nowhere, and of a method that no route has
-TASKS = ("trends", "retention", "workers", "schedule")
+TASKS = ("trends", "retention", "workers", "schedule", "alerts")
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10)
 
 
@@ -68,7 +69,18 @@ class Monitoring:
         lost = Gauge("rag_contract_leases_lost", "Attempts of stored runs whose worker was lost.", registry=now)
         again = select(func.coalesce(func.sum(runs.c.attempt - 1), 0)).where(seen_runs(principal), runs.c.attempt > 1)
         lost.set(connection.execute(again).scalar_one())
+        _count_alerts(connection, principal, now)
         return generate_latest(self._registry) + generate_latest(now)
+
+
+def _count_alerts(connection: Connection, principal: Principal, registry: CollectorRegistry) -> None:
+    waits, is_delivered = is_waiting(now_ms()), alerts.c.delivered_at.is_not(None)
+    state = case((is_delivered, "delivered"), (waits, "waiting"), else_="given_up").label("state")
+    of_state = Gauge("rag_contract_alerts", "Alerts that are stored, by state.", ["state"], registry=registry)
+    seen = select(state).where(seen_runs(principal, alerts.c.project_id)).subquery()
+    numbers: dict[str, int] = dict(connection.execute(select(seen.c.state, func.count()).group_by(seen.c.state)).all())
+    for each in ("waiting", "delivered", "given_up"):
+        of_state.labels(each).set(numbers.get(each, 0))
 
 
 Counts = NamedDependency[Monitoring]

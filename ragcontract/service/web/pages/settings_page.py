@@ -17,7 +17,7 @@ from ragcontract.service.web.parameters import DEFAULT_LIMIT, Asker, Cursor, Db
 MAY = {
     "viewer": "read all projects",
     "editor": "read all projects, start and cancel runs; later also decide on candidates",
-    "admin": "also manage users and keys, and read the audit log",
+    "admin": "also manage users and keys, test alerts, and read the audit log",
     "read": "read projects and runs: what the check of a pull request needs",
     "record": "send runs: what the job of the main branch needs as well",
     "run": "start and cancel runs",
@@ -40,6 +40,7 @@ ACTIONS = {
     "run.cancel": "cancelled a run",
     "run.expire": "deleted old runs",
     "candidate.add": "made a question a candidate",
+    "alert.test": "sent a test alert",
     "blob.expire": "deleted blobs that no run has",
 }
 
