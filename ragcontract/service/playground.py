@@ -30,11 +30,10 @@ from ragcontract.record.record_options import TOP
 from ragcontract.record.run_rows import Rows
 from ragcontract.service.database import seconds
 from ragcontract.service.known_contract import GOLDEN
-from ragcontract.service.mounted import NOT_REGULAR, MountedProject, project_in
+from ragcontract.service.mounted import NOT_REGULAR, RECORD, MountedProject, project_in
 from ragcontract.service.project_environment import project_environ
 from ragcontract.service.question_similarity import Questions
 
-RECORD = "record.yml"
 FREE = "playground"  # in place of the id of a golden query
 LOOKS = 20  # for processes that nobody asks, while one of them may wait
 

@@ -30,12 +30,12 @@ from ragcontract.service import run_guard
 from ragcontract.service.accounts import Principal
 from ragcontract.service.database import Database, seconds
 from ragcontract.service.database_store import DatabaseStore
-from ragcontract.service.mounted import NOT_REGULAR, MountedProject
+from ragcontract.service.mounted import NOT_REGULAR, RECORD, MountedProject
 from ragcontract.service.project_environment import project_environ, secrets_of
 from ragcontract.service.run_diff import last_pass, recorded_entry
 from ragcontract.service.run_queue import Claim
 
-TARGET, REPORT, HISTORY = "record.yml", "report.json", "history"
+REPORT, HISTORY = "report.json", "history"
 # With their limits. The last one shows that all are there.
 COPIED = ((BASELINE, bounds.BLOB), (CONFIG, bounds.CONFIG), (GOLDEN, bounds.SERVICE_CONTRACT))
 LOOK = 0.2  # s; how often a worker looks at a process and at what it was told
@@ -115,8 +115,8 @@ class ProjectRun:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if (self.folder / GOLDEN).exists():
             return
-        if _content(self._project.folder / TARGET, bounds.CONFIG) is None:
-            raise RunFailedError(f"{TARGET}: no such file; it says how the system is asked")
+        if _content(self._project.folder / RECORD, bounds.CONFIG) is None:
+            raise RunFailedError(f"{RECORD}: no such file; it says how the system is asked")
         contents = {name: _content(self._project.folder / name, most) for name, most in COPIED}
         if contents[GOLDEN] is None:
             raise RunFailedError(f"{GOLDEN}: no such file; it has the questions")
@@ -137,7 +137,7 @@ class ProjectRun:
         if (self.folder / CONFIG).exists():
             files += ["--config", f"{self.folder / CONFIG}"]
         secrets = [part for name in self._project.file.secrets for part in ("--secret", name)]
-        code = self._rag_contract("record", TARGET, *files, *secrets, folder=self._project.folder)
+        code = self._rag_contract("record", RECORD, *files, *secrets, folder=self._project.folder)
         if code != 0:
             raise RunFailedError(self._failure("record", code))
 

@@ -124,6 +124,13 @@ def _lost(now: int) -> "ColumnElement[bool]":
     return and_(runs.c.state == "running", runs.c.lease_until <= now)
 
 
+def alert_of_lost_runs(connection: Connection, now: int) -> None:
+    """Raise an alert of each run whose worker is gone, once; it waits until another worker claims it."""
+    lost = select(runs.c.id, runs.c.attempt).where(_lost(now), runs.c.cancel.is_(None))
+    for row in connection.execute(lost).all():
+        alert_of_lost_worker(connection, row.id, row.attempt, now)
+
+
 def _why_died(log: str | None) -> str:
     """Return why a run is not tried again: its workers died, and what they had printed."""
     lines = (log or "").splitlines()[-bounds.RUN_LAST_LINES :]

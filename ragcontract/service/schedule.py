@@ -20,7 +20,7 @@ from ragcontract.service.audit import Author, record
 from ragcontract.service.database import DAY, BusyError, Database, insert_if_new, now_ms
 from ragcontract.service.mounted import FILE, RECORD, MountedProject, folders_in, project_in, write_mounted
 from ragcontract.service.projects_and_runs import NEWEST, project_id
-from ragcontract.service.run_queue import QueueFullError, enqueue
+from ragcontract.service.run_queue import QueueFullError, alert_of_lost_runs, enqueue, time_of
 from ragcontract.service.tables import projects, runs, tasks
 
 SCHEDULE = "schedule"  # what starts these runs, and who
@@ -74,7 +74,10 @@ class Schedule:
                 log.exception("the schedule could not be looked at")
 
     def look(self) -> None:
-        """Start the runs that are due. Raises InputError if the folder of the projects cannot be read."""
+        """Start the runs that are due, and raise alerts of those whose workers are gone.
+
+        Raises InputError if the folder of the projects cannot be read.
+        """
         if self._folder is None:
             return
         now = self._clock()
@@ -89,6 +92,7 @@ class Schedule:
         for project in mounted:
             if project.file.schedule is not None and project.can_run:
                 self._look_at(project, project.file.schedule, due.pop(task_of(project.slug), None), now)
+        self._database.write(lambda connection: alert_of_lost_runs(connection, time_of(connection)))
         if due:
             self._database.write(lambda connection: connection.execute(tasks.delete().where(tasks.c.name.in_(due))))
 

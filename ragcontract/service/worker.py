@@ -31,8 +31,8 @@ from ragcontract.service.database import SQLITE, BusyError, Database, database_u
 from ragcontract.service.database_store import prepared_recording
 from ragcontract.service.json_log import log_json
 from ragcontract.service.migrate import check_revision, opened
-from ragcontract.service.mounted import project_in
-from ragcontract.service.project_run import TARGET, ProjectRun, RunFailedError, StoppedError, lock_of
+from ragcontract.service.mounted import RECORD, project_in
+from ragcontract.service.project_run import ProjectRun, RunFailedError, StoppedError, lock_of
 from ragcontract.service.run_queue import Claim, Ended, beat, claim, end, finish, give_back, renew, sign_off, time_of
 from ragcontract.service.tables import runs
 
@@ -250,7 +250,7 @@ class _Heart:
 
 
 def _can_run(entry: Path) -> bool:
-    return is_folder_name(entry.name) and not entry.is_symlink() and (entry / TARGET).is_file()
+    return is_folder_name(entry.name) and not entry.is_symlink() and (entry / RECORD).is_file()
 
 
 def work(place: Place, owner: str, ended: threading.Event) -> None:

@@ -31,7 +31,6 @@ from ragcontract.service.database import Database, now_ms
 from ragcontract.service.migrate import check_revision
 from ragcontract.service.mounted import mounted_projects, write_mounted
 from ragcontract.service.playground import Playground
-from ragcontract.service.project_run import TARGET
 from ragcontract.service.retention import Retention
 from ragcontract.service.run_queue import last_beat, time_of
 from ragcontract.service.schedule import Schedule
@@ -256,7 +255,7 @@ class Application:
         self.database = database
         self.monitoring = Monitoring()
         self.trends = Trends(database, settings.projects, self.monitoring.errors_of("trends"))
-        can_run = any((project.folder / TARGET).is_file() for project in mounted)
+        can_run = any(project.can_run for project in mounted)
         self.needs_worker = can_run and settings.workers > 0
         self.mounts = settings.projects
         self.targets = Playground(settings.projects)
