@@ -259,11 +259,11 @@ def _said(row: Mapping[str, Any]) -> str | None:
 
 def _continued(before: Sequence[ChatMessage], text: str, row: Mapping[str, Any]) -> list[ChatMessage]:
     """Return the messages before the next question; none if there would be too many, or nothing was said."""
-    said = _said(row)
-    if said is None or len(before) + 2 > bounds.PLAYGROUND_MESSAGES:
+    answer = _said(row)
+    if answer is None or len(before) + 2 > bounds.PLAYGROUND_MESSAGES:
         return []
     asked = ChatMessage(role="user", content=text)
-    return [*before, asked, ChatMessage(role="assistant", content=said[: bounds.PLAYGROUND_QUERY])]
+    return [*before, asked, ChatMessage(role="assistant", content=answer[: bounds.PLAYGROUND_QUERY])]
 
 
 def _nearest(asking: Asking, targets: Playground, text: str) -> list[NearQuestion]:
