@@ -19,6 +19,9 @@ from contextlib import suppress
 from pathlib import Path
 from time import monotonic, sleep
 
+if sys.platform != "win32":
+    import fcntl
+
 LOOK = 0.05  # s; how often the program and the pipe are looked at
 VARIABLE = "RAG_CONTRACT_RUN"  # has the mark
 PROCESSES = Path("/proc")  # on Linux; elsewhere, only the group is ended
@@ -27,15 +30,13 @@ CANNOT_START, KILLED = 127, 128
 
 def main(lock: str, mark: str, seconds: str, *command: str) -> int:
     """Run the program; return its exit code, or 128 and the number of the signal that ended it."""
-    from fcntl import LOCK_EX, LOCK_NB, flock  # which Windows lacks
-
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the worker says when to end
         signal.signal(number, lambda *_: None)  # unlike SIG_IGN, the program does not inherit it
     with Path(lock).open("ab") as file:
         while True:
             kill_marked(mark)  # what the guard of an earlier attempt left, or waits for
             with suppress(BlockingIOError):
-                flock(file, LOCK_EX | LOCK_NB)
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             if not _is_wanted():
                 return KILLED + signal.SIGTERM

@@ -56,7 +56,12 @@ class Place(Struct, frozen=True, kw_only=True):
 
 
 def place_of(db: str, projects: Path, runs_dir: Path | None) -> Place:
-    """Return the place of workers; folders of runs are beside an SQLite file, or in the current folder, by default."""
+    """Return the place of workers; folders of runs are beside an SQLite file, or in the current folder, by default.
+
+    Raises :class:`InputError` on Windows, where a run's processes could not be ended.
+    """
+    if os.name == "nt":
+        raise InputError(["--projects: workers need Linux or macOS; add --workers 0"])
     url = database_url(db)
     default = Path(RUNS)
     if url.get_backend_name() == SQLITE and url.database:

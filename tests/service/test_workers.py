@@ -77,12 +77,14 @@ def test_the_baseline_of_the_project_comes_first(mounted: Mounted) -> None:
     assert "baseline.json" in mounted.made().problem
 
 
+def linked(path: Path) -> None:
+    """Put a link in place of a file."""
+    path.symlink_to(path.rename(path.with_name("real")))
+
+
 WRONG: dict[str, tuple[Callable[[Mounted], Any], str]] = {
     "no golden queries": (lambda of: (of.home / "golden.jsonl").unlink(), "golden.jsonl: no such file"),
-    "golden queries are a link": (
-        lambda of: ((of.home / "golden.jsonl").unlink(), (of.home / "golden.jsonl").symlink_to("/etc/passwd")),
-        "golden.jsonl: is a link",
-    ),
+    "golden queries are a link": (lambda of: linked(of.home / "golden.jsonl"), "golden.jsonl: is a link"),
     "project.yml is wrong": (lambda of: of.write("project.yml", "timeout: never\n"), "timeout: "),
     "record.yml is wrong": (lambda of: of.write("record.yml", "pythn: {}\n"), "record.yml:1: pythn: unknown key"),
     "the golden queries are wrong": (lambda of: of.write("golden.jsonl", "{}\n"), "golden.jsonl:1: "),
