@@ -22,10 +22,11 @@ LISTED = (
     projects.c.name.label("project_name"),
     *(runs.c.key, runs.c.origin, runs.c.state, runs.c.verdict, runs.c.summary, runs.c.commit_sha.label("commit")),
     *(runs.c.branch, runs.c.event, runs.c.pull_request, runs.c.created_at, runs.c.started_at, runs.c.finished_at),
+    runs.c.note,
 )
 DETAILS = (
     *(runs.c.entry, runs.c.report, runs.c.results, runs.c.golden, runs.c.ci_run, runs.c.ci_attempt, runs.c.problem),
-    *(runs.c.attempt, runs.c.created_by, runs.c.note, runs.c.cancel, runs.c.lease_until),
+    *(runs.c.attempt, runs.c.created_by, runs.c.cancel, runs.c.lease_until),
 )
 OUTDATED = 0  # in place of when a trend was computed
 NEWEST = (runs.c.created_at.desc(), runs.c.id.desc())
@@ -110,7 +111,7 @@ def runs_before(
 def unended_runs(connection: Connection, project: int) -> Rows:
     """Return the runs of a project that are at work or wait, in the order in which they began or will."""
     unended = runs.c.project_id == project, runs.c.state.in_(["queued", "running"])
-    query = select(*LISTED, runs.c.created_by, runs.c.note).join(projects).where(*unended)
+    query = select(*LISTED, runs.c.created_by).join(projects).where(*unended)
     return connection.execute(query.order_by(runs.c.state.desc(), runs.c.created_at, runs.c.id)).mappings().all()
 
 

@@ -245,7 +245,7 @@ def test_a_page_that_was_open_is_loaded_again_when_the_run_ends(desk: Desk) -> N
 def test_runs_that_wait_or_work_are_on_top_of_the_list(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_list, "NEXT_RUNS", 2)
     queued = [desk.add(note=f"note {place}", ago=(10 - place) * MINUTE) for place in range(4)]
-    over, working = desk.add(), desk.add(by="schedule", ago=20 * MINUTE)
+    over, working = desk.add(note="too late"), desk.add(by="schedule", ago=20 * MINUTE)
     desk.running(working)
     desk.set(over, state="cancelled")
     page = desk.pages.get("/p/docs/runs")
@@ -255,7 +255,7 @@ def test_runs_that_wait_or_work_are_on_top_of_the_list(desk: Desk, monkeypatch: 
     assert "the schedule" in rows[working]
     assert "… queued note 0" in rows[queued[0]]
     assert "2 more runs wait" in page.text
-    assert "cancelled" in rows[over]
+    assert "cancelled too late" in rows[over]
     (more,) = [link for link in page.links if "state=queued" in link]
     assert [*desk.pages.get(more).rows('id="run-')] == [f"{number}" for number in queued[::-1]]
 

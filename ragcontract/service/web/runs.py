@@ -71,6 +71,7 @@ class ListedRun(Struct, frozen=True, kw_only=True):
     created_at: Milliseconds
     started_at: int | None
     finished_at: int | None
+    note: Annotated[str | None, Meta(description="Why somebody started it.")]
 
 
 class BrokenQuery(Struct, frozen=True, kw_only=True):
@@ -96,7 +97,6 @@ class Run(ListedRun, frozen=True, kw_only=True):
     ci_attempt: int | None
     attempt: Annotated[int, Meta(description="How often a worker of the service has begun it; 0 for one of CI.")]
     created_by: Annotated[str | None, Meta(description="Who started or sent it, such as user:ana, or schedule.")]
-    note: Annotated[str | None, Meta(description="Why somebody started it.")]
     problem: Annotated[str | None, Meta(description="Why it has no verdict.")]
     log: Annotated[str | None, Meta(description="What it printed last; null of a run that CI sent.")]
     run_url: Annotated[str | None, Meta(description="The page of its CI job, as CI named it.")]
@@ -161,7 +161,6 @@ def show_run(principal: Asker, database: Db, number: Number) -> Run:
         ci_attempt=row["ci_attempt"],
         attempt=row["attempt"],
         created_by=row["created_by"],
-        note=row["note"],
         problem=row["problem"],
         log=log,
         run_url=entry.source.run_url if entry else None,
