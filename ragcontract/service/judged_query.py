@@ -28,7 +28,7 @@ class JudgedRule(Struct, frozen=True, kw_only=True):
     rule: str
     settings: str
     holds: bool
-    faults: Annotated[list[str], Meta(description="What was wanted and what was there instead; empty if it holds.")] = []
+    faults: Annotated[list[str], Meta(description="What was wanted and what was there instead.")] = []
 
 
 class JudgedMetric(Struct, frozen=True, kw_only=True):
