@@ -190,6 +190,30 @@ def test_the_processes_of_a_killed_worker_end_and_another_one_goes_on(mounted: M
 
 
 @SQLITE_ONLY
+def test_the_processes_of_a_worker_that_hangs_end_before_another_one_goes_on(mounted: Mounted, tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    slow = f"if query == 'q2' and not os.path.exists({str(tmp_path / 'go')!r}): time.sleep(600)"
+    mounted.target(f"print(os.getpid(), file=open({str(pid)!r}, 'w'))", slow, ANSWERS)
+    number = mounted.add()
+    argv = ["--db", str(mounted.database.file), "--projects", str(mounted.folder), "--runs-dir", str(mounted.runs)]
+    process = subprocess.Popen([*COMMAND, "service", "work", *argv], env=plain_environ(), stderr=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: "q2" in mounted.questions())
+        first = int(pid.read_text())
+        process.send_signal(signal.SIGSTOP)
+        (tmp_path / "go").touch()
+        with mounted.worker(lambda connection: time_of(connection) + 2 * HOUR):
+            wait_until(lambda: mounted.is_over(number))
+        assert is_gone(first)
+    finally:
+        process.kill()
+        process.wait()
+    row = mounted.row(number)
+    assert (row.state, row.attempt) == ("completed", 2), row.problem
+    assert mounted.questions() == ["q1", "q2", "q2", "q3"]
+
+
+@SQLITE_ONLY
 def test_a_worker_that_has_lost_its_run_ends_it_and_stores_nothing(mounted: Mounted, tmp_path: Path) -> None:
     pids = hanging(mounted, tmp_path)
     number = mounted.add()
