@@ -244,7 +244,7 @@ class _Heart:
         try:
             self.told = self._database.write(job)
             self._heard = seconds()
-        except (BusyError, SQLAlchemyError) as error:
+        except Exception as error:  # noqa: BLE001 (whatever it is, nobody hears of this worker)
             log.warning("the database does not hear of this worker: %s", type(error).__name__)
             # Others take the run when its lease has ended, and then nothing of it may run here.
             if seconds() - self._heard > bounds.LEASE_SECONDS / 2:
