@@ -75,7 +75,9 @@ JOURNEYS = {
     "what changed since another run": Journey((BROKEN, "Compare the two runs"), "3 queries newly broken since run"),
     "what must be found": Journey(("Product search", "Queries"), "18 queries"),
     "is this query flaky or newly broken": Journey(("Shop chatbot", "Queries", "gift_wrapping"), "Flaky: broken in"),
-    "what does it return now": Journey(("Docs answers", "Playground"), "What does Docs answers return now"),
+    "what does it return now": Journey(
+        ("Docs answers", "Playground", "Ask the golden query"), "as golden query invite"
+    ),
     "who may do what": Journey(("Settings",), "Your role is admin"),
 }
 
@@ -169,7 +171,8 @@ def test_a_page_is_whole_without_scripts_in_the_dark_and_on_paper(question: str,
     for look in looks:
         with opened(chromium, demo, viewport={"width": 1200, "height": HEIGHT}, **look) as page:
             for link in links:
-                page.get_by_role("link", name=re.compile(f"^{link}$")).first.click()
+                named = re.compile(f"^{link}$")
+                page.get_by_role("link", name=named).or_(page.get_by_role("button", name=named)).first.click()
             assert is_on_first_screen(page, answer)
             assert page.evaluate(UNREADABLE) == []
             grounds.append(page.evaluate("getComputedStyle(document.body).backgroundColor"))
@@ -188,6 +191,7 @@ def test_hostile_texts_stay_texts(chromium: Browser, database: Database, checked
         number = served.add(new, report=served.send_blob(report, "report"))
     paths = ["", "p/docs", "p/docs/runs", "p/docs/queries", f"runs/{number}", f"runs/{number}/compare/{number}"]
     paths += [address("p", "docs", "query", id=HOSTILE)[1:], "settings", "settings/users", "settings/keys"]
+    paths += ["p/docs/playground"]
     with running(database) as service, opened(chromium, Demo(service.url, cookie)) as page:
         shown = ""
         for path in paths:

@@ -132,7 +132,7 @@ def test_a_golden_query_is_judged_by_its_rules_and_metrics(asked: Asked) -> None
     assert ("must_rank_at_most", False) in holds
     assert [each for name, each in holds if name == "must_contain"] == [True, False]
     assert ("must_call_tool", True) in holds
-    assert all(bool(rule["found"]) != rule["holds"] for rule in judged["rules"])
+    assert all(bool(rule["problems"]) != rule["holds"] for rule in judged["rules"])
     assert {metric["name"]: metric["value"] for metric in judged["metrics"]}["mrr_at_5"] == 0.5
 
 

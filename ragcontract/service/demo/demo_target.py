@@ -37,9 +37,9 @@ class Demo:
             return {name: row[name] for name in ("response", "tool_calls") if name in row} | (
                 {"results": row["results"][:top]} if "results" in row else {}
             )
-        said = [message["content"] for message in row["messages"] if message["role"] == "assistant"]
+        answers = [message["content"] for message in row["messages"] if message["role"] == "assistant"]
         place = len(asked) - 1
-        return {"response": said[place] if place < len(said) and place < len(_turns(golden)) else NEW}
+        return {"response": answers[place] if place < len(answers) and place < len(_turns(golden)) else NEW}
 
 
 def _turns(golden: Mapping[str, Any]) -> list[str]:
