@@ -25,7 +25,7 @@ from tests.service.served import Served
 from tests.service.targets import ANSWERS, BROKEN, project
 
 QUESTION = {"query": "Where is the first text?"}
-SECRET, OURS = "token-of-the-search-8841", "password-of-the-service-1177"
+SECRET, OURS = "token-of-the-search-8841", "HUNTER2_1177_WE_HAVE"  # with no piece in common
 
 
 class Asked:
