@@ -1,6 +1,8 @@
 """What the commands of the team service share."""
 
-from typing import TypeVar
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
@@ -8,6 +10,7 @@ from ragcontract.core.errors import InputError
 from ragcontract.core.lines import Line
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
 SERVICE = "ragcontract.service"
 INSTALL = 'install it: pip install "rag-contract[service]"'
 db_option = click.option(
@@ -17,6 +20,24 @@ db_option = click.option(
     metavar="URL",
     help="The database: a file, or postgresql://USER@HOST/NAME. [RAG_CONTRACT_DB, or service.db]",
 )
+
+runs_dir_option = click.option(
+    "--runs-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Where workers keep the files of runs that are not over. [beside the SQLite file, or rag-contract-runs]",
+)
+
+
+def projects_option(*, required: bool = False) -> "Callable[[F], F]":
+    """Return the option for the folder of mounted projects."""
+    return click.option(
+        "--projects",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        required=required,
+        metavar="DIR",
+        help="A folder with a folder for each project that the service runs itself.",
+    )
 
 
 def of_service(line: Line[T]) -> T:

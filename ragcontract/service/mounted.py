@@ -105,15 +105,14 @@ def mounted_projects(folder: Path) -> list[MountedProject]:
     return mounted
 
 
-def mounted_project(folder: Path, slug: str) -> MountedProject | None:
-    """Read a project as it is mounted now; None if there is none. Raises InputError if its file is wrong."""
-    home = folder / slug
-    if not is_folder_name(slug) or home.is_symlink() or not home.is_dir():
-        return None
+def mounted_project(folder: Path) -> MountedProject:
+    """Read a project as it is now; raises :class:`InputError` with everything that is wrong with it."""
     problems = Collector()
-    file = _project_file(home / FILE, problems)
+    file = _project_file(folder / FILE, problems)
     problems.collected().raise_if_any()
-    return MountedProject(slug=slug, folder=home, file=file) if file else None
+    if file is None:
+        raise InputError([f"{FILE}: cannot be read"])
+    return MountedProject(slug=folder.name, folder=folder, file=file)
 
 
 def _why_not_a_project(entry: "os.DirEntry[str]") -> str:

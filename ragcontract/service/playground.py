@@ -20,6 +20,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.files.opening import read_problem, read_regular
+from ragcontract.history.entry import is_folder_name
 from ragcontract.net.secrets import Secrets, of_environment, wrong_names
 from ragcontract.record.adapters.command import HostedSystem
 from ragcontract.record.adapters.process_serve import Program
@@ -160,10 +161,11 @@ class Playground:
 
         Raises NoTargetError if there is none, InputError if its project.yml is wrong.
         """
-        project = mounted_project(self._folder, slug) if self._folder else None
-        if project is None:
+        home = self._folder / slug if self._folder and is_folder_name(slug) else None
+        if home is None or home.is_symlink() or not home.is_dir():
             raise NoTargetError(f"no folder {slug} is mounted, so the service does not know how to ask the system")
-        if not os.path.lexists(project.folder / RECORD):
+        project = mounted_project(home)
+        if not os.path.lexists(home / RECORD):
             raise NoTargetError(f"the folder {slug} has no {RECORD}, which says how the system is asked")
         return project
 

@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, selec
 from ragcontract.core import bounds
 from ragcontract.service.accounts import Principal
 from ragcontract.service.blobs import Sent, put_blob
-from ragcontract.service.database import SQLITE, insert_if_new, now_ms, storable
+from ragcontract.service.database import DAY, SQLITE, insert_if_new, now_ms, storable
 from ragcontract.service.database_store import Recording, locked_project, record_means, row_of, storable_recording
 from ragcontract.service.projects_and_runs import project_branch
 from ragcontract.service.tables import projects, runs, tasks
@@ -23,6 +23,7 @@ from ragcontract.service.tables import projects, runs, tasks
 LEASE = bounds.LEASE_SECONDS * 1_000
 DIED = f"the worker died {bounds.RUN_ATTEMPTS} times"
 WORKER = "worker:"  # and its name: the row of its heartbeat
+_OF_WORKERS = tasks.c.name.startswith(WORKER, autoescape=True)
 FREE = {"lease_owner": None, "lease_until": None}
 Ended = Literal["completed", "blocked", "failed", "cancelled"]
 
@@ -198,9 +199,11 @@ def finish(
 
 
 def beat(connection: Connection, owner: str, now: int) -> None:
-    """Note that a worker lives."""
+    """Note that a worker lives. What died without signing off is known for a day."""
     row = {"name": WORKER + owner, "next_at": now, "lease_owner": owner, "lease_until": now + LEASE}
-    if not insert_if_new(connection, tasks, row):
+    if insert_if_new(connection, tasks, row):
+        connection.execute(tasks.delete().where(_OF_WORKERS, tasks.c.next_at < now - DAY))
+    else:
         connection.execute(tasks.update().where(tasks.c.name == row["name"]).values(row))
 
 
@@ -211,5 +214,4 @@ def sign_off(connection: Connection, owner: str) -> None:
 
 def last_beat(connection: Connection) -> int | None:
     """Return when a worker was heard last; None if there is none."""
-    beats = select(func.max(tasks.c.next_at)).where(tasks.c.name.startswith(WORKER, autoescape=True))
-    return connection.execute(beats).scalar()
+    return connection.execute(select(func.max(tasks.c.next_at)).where(_OF_WORKERS)).scalar()

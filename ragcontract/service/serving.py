@@ -2,7 +2,6 @@
 
 import asyncio
 import errno
-import logging
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
@@ -17,10 +16,11 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.service.accounts import has_users
 from ragcontract.service.database import Database, now_ms
+from ragcontract.service.json_log import log_json
 from ragcontract.service.logging_in import first_admin
 from ragcontract.service.migrate import check_revision, held, prepared
 from ragcontract.service.web.app import Settings, application
-from ragcontract.service.web.middleware import JsonLines
+from ragcontract.service.worker import place_of
 
 REASONS = {
     errno.EADDRINUSE: "another program has this port; end it, or choose another one with --port",
@@ -40,6 +40,8 @@ def serve(
     forwarded_allow_ips: str,
     projects: Path | None,
     keep_runs: int,
+    workers: int = 0,
+    runs_dir: Path | None = None,
     when_ready: Callable[[str, str | None], None],
     fill: Callable[[Database], None] | None = None,
 ) -> None:
@@ -55,13 +57,14 @@ def serve(
         if fill:
             fill(database)
         hosts = (*Settings().allowed_hosts, *allowed_hosts)
-        settings = Settings(allowed_hosts=hosts, projects=projects, keep_runs=keep_runs)
+        place = place_of(db, projects, runs_dir) if projects and workers else None
+        settings = Settings(allowed_hosts=hosts, projects=projects, keep_runs=keep_runs, workers=workers, place=place)
+        log_json()
         config = configuration(application(database, settings), forwarded_allow_ips)
         address, port = listener.getsockname()[:2]
         secret = database.write(lambda connection: first_admin(connection, now_ms()))
         link = f"{_url(HERE.get(address, address), port)}/login?link={secret}" if secret else None
         server = _Server(config, lambda: when_ready(_url(address, port), link))
-        _log_json()
         with suppress(KeyboardInterrupt):  # the signal that has ended it, once more
             server.run(sockets=[listener])
 
@@ -160,11 +163,3 @@ def _refuse_strangers(listener: socket.socket, database: Database, *, is_demo: b
     if not is_safe:
         advice = "make one in this database with `rag-contract service user add NAME --role admin`"
         raise InputError([f"--host {host}: others could reach a service that has no user yet; {advice}"])
-
-
-def _log_json() -> None:
-    """Log to standard error from now on, a line of JSON each."""
-    handler = logging.StreamHandler()
-    handler.setFormatter(JsonLines())
-    logging.getLogger().addHandler(handler)
-    logging.getLogger("ragcontract").setLevel(logging.INFO)

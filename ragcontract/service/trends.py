@@ -16,7 +16,7 @@ from typing import Annotated, NamedTuple
 import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
-from sqlalchemy import Connection, Row, exists, func, select
+from sqlalchemy import Connection, Row, exists, func, or_, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from ragcontract.core import bounds
@@ -38,6 +38,7 @@ from ragcontract.statistics.change_points import LEAST_RUNS
 from ragcontract.statistics.levels import sigma
 
 log = logging.getLogger(__name__)
+LOOK = 5  # s; how often the runs are looked at that other processes have recorded
 NO_FIT = "no recorded run has queries and results that fit the contract, so none can be scored again"
 
 
@@ -281,6 +282,7 @@ class Trends:
         self._waiting: deque[int] = deque()
         self._changed = threading.Condition()
         self._ended = False
+        self._looked, self._tried_with = False, dict[int, _Basis]()
         self._thread = threading.Thread(target=self._run, name="trends", daemon=True)
 
     def start(self) -> None:
@@ -312,20 +314,37 @@ class Trends:
 
     def _run(self) -> None:
         self._tried(None)
-        while (project_id := self._next()) is not None:
-            self._tried(project_id)
+        while not self._ended:
+            project_id = self._next()
+            if not self._ended:
+                self._tried(project_id)
 
     def _next(self) -> int | None:
+        """Wait for a project; None after a while, because workers record runs in other processes."""
         with self._changed:
-            self._changed.wait_for(lambda: self._ended or self._waiting)
-            return None if self._ended else self._waiting.popleft()
+            self._changed.wait_for(lambda: self._ended or self._waiting, LOOK)
+            return self._waiting.popleft() if self._waiting else None
+
+    def _outdated(self, connection: Connection) -> list[int]:
+        """Return the projects that may lack a trend, without those whose runs are those of the last try.
+
+        The first time, these are all: contracts may have changed.
+        """
+        if not self._looked:
+            self._looked = True
+            return [*connection.execute(select(projects.c.id)).scalars()]
+        missing = or_(trends.c.project_id.is_(None), trends.c.computed_at == OUTDATED)
+        joined = select(projects.c.id).outerjoin(trends, trends.c.project_id == projects.c.id).where(missing)
+        known = self._tried_with
+        return [each for each in connection.execute(joined).scalars() if known.get(each) != _basis(connection, each)]
 
     def _tried(self, project_id: int | None) -> None:
         """Compute the trend of a project, or look for old ones if it is None; try again later without a database."""
         try:
             with self._database.read() as connection:
-                wanted = [*connection.execute(select(projects.c.id)).scalars()] if project_id is None else [project_id]
+                wanted = self._outdated(connection) if project_id is None else [project_id]
                 old = [each for each in wanted if not self.is_current(connection, each, stored_trend(connection, each))]
+                self._tried_with |= {each: _basis(connection, each) for each in old}
             if project_id is None:
                 for each in old:
                     self.note(each)

@@ -1,13 +1,20 @@
 """Limits on the runs that the service makes itself: how many wait, how often they are tried, what is kept of them."""
 
+import subprocess
+import sys
 from contextlib import suppress
 
 from sqlalchemy import select
 
+from ragcontract.core import bounds
+from ragcontract.service import run_guard
+from ragcontract.service.project_run import RunLog
 from ragcontract.service.run_queue import QueueFullError
 from ragcontract.service.tables import metadata, runs
 from tests.bounds.lab import Case, Cases, Lab
 from tests.bounds.service import a_database
+from tests.process import rag_contract
+from tests.service.mounting import wait_until
 from tests.service.test_run_queue import HOUR, NOW, Queue
 
 
@@ -52,7 +59,36 @@ def silent(lab: Lab, seconds: int) -> bool:
     return queue.claim("w2", NOW + seconds * 1_000 - 1) is None
 
 
+def printed(lab: Lab, size: int) -> bool:
+    """Print so much, in lines."""
+    log, text = RunLog([], lab.folder), ("x" * 63 + "\n") * (size // 64 + 1)
+    for start in range(0, size, 1_000):
+        log.add(text[start : min(start + 1_000, size)].encode())
+    return log.text() == text[:size]
+
+
+def ending(lab: Lab, seconds: int) -> bool:
+    """End a program that needs so many seconds for it, and return whether it was not killed."""
+    began, ended = lab.folder / "began", lab.folder / "ended"
+    slow = f"signal.signal(15, lambda *_: (time.sleep({seconds} - 0.5), pathlib.Path({str(ended)!r}).touch(), exit()))"
+    program = f"import pathlib, signal, time; {slow}; pathlib.Path({str(began)!r}).touch(); time.sleep(60)"
+    argv = [run_guard.__file__, str(lab.folder / "lock"), "mark", str(bounds.RUN_GRACE), sys.executable, "-c", program]
+    with subprocess.Popen([sys.executable, "-I", *argv], stdin=subprocess.PIPE) as guard:
+        wait_until(began.exists)
+        guard.communicate()
+    return ended.exists()
+
+
+def workers(_lab: Lab, number: int) -> bool:
+    """Ask for so many workers, of a demo that has no projects of its own to read."""
+    ended = rag_contract("serve", "--demo", "--projects", ".", "--workers", str(number))
+    return "leave out --projects" in ended.err
+
+
 CASES: Cases = {
+    "SERVICE_WORKERS": Case(workers),
+    "RUN_LOG": Case(printed, small=1_000),
+    "RUN_GRACE": Case(ending, small=2),
     "RUNS_QUEUED": Case(waiting, small=3),
     "RUN_ATTEMPTS": Case(tried),
     "RUN_LAST_LINES": Case(last_lines),

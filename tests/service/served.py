@@ -19,10 +19,10 @@ API = "/api/v1"
 class Served:
     """A running service, and requests to it with a key that may read and record everything."""
 
-    def __init__(self, database: Database, *, projects: Path | None = None) -> None:
+    def __init__(self, database: Database, *, projects: Path | None = None, workers: int = 0) -> None:
         """Serve a database, with the mounted projects of a folder if one is named."""
         self.database = database
-        settings = Settings(allowed_hosts=("testserver.local",), projects=projects)
+        settings = Settings(allowed_hosts=("testserver.local",), projects=projects, workers=workers)
         self.client = TestClient(application(database, settings), raise_server_exceptions=False)
         self.key = self.new_key("read", "record")
 

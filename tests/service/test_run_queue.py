@@ -15,7 +15,7 @@ from ragcontract.core import bounds
 from ragcontract.history.entry import NewEntry
 from ragcontract.service.accounts import Principal
 from ragcontract.service.blobs import blob
-from ragcontract.service.database import Database
+from ragcontract.service.database import DAY, Database
 from ragcontract.service.database_store import DatabaseStore, prepared_recording
 from ragcontract.service.projects_and_runs import add_project, project_id
 from ragcontract.service.run_queue import (
@@ -33,7 +33,7 @@ from ragcontract.service.run_queue import (
     sign_off,
     time_of,
 )
-from ragcontract.service.tables import broken, points, projects, runs
+from ragcontract.service.tables import broken, points, projects, runs, tasks
 from tests.service.test_frozen import RUN
 
 MINUTE, HOUR = 60_000, 3_600_000
@@ -325,9 +325,19 @@ def test_workers_are_heard_until_they_sign_off(queue: Queue) -> None:
     queue.write(lambda connection: sign_off(connection, "w2"))
     with queue.database.read() as connection:
         assert last_beat(connection) == NOW + 1
-    queue.write(lambda connection: sign_off(connection, "w1"))
+    queue.write(partial(beat, owner="w3", now=NOW + DAY))
+    assert owners(queue) == ["w1", "w3"]
+    queue.write(partial(beat, owner="w4", now=NOW + DAY + 2))
+    assert owners(queue) == ["w3", "w4"]
+    for owner in ("w3", "w4"):
+        queue.write(partial(sign_off, owner=owner))
     with queue.database.read() as connection:
         assert last_beat(connection) is None
+
+
+def owners(queue: Queue) -> list[str]:
+    with queue.database.read() as connection:
+        return sorted(connection.execute(select(tasks.c.lease_owner)).scalars())
 
 
 def test_the_time_of_leases_is_that_of_the_database(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:

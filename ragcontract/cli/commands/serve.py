@@ -8,7 +8,7 @@ import click
 
 from ragcontract.cli.console import say, share_done
 from ragcontract.cli.options import clock
-from ragcontract.cli.service_options import db_option, of_service
+from ragcontract.cli.service_options import db_option, of_service, projects_option, runs_dir_option
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode
 from ragcontract.core.lines import Line
@@ -34,12 +34,7 @@ DEMO: Line[Callable[..., None]] = Line(home="ragcontract.service.demo.demo_datab
     metavar="IP",
     help="The proxy whose word counts on who asks, and over TLS. [127.0.0.1]",
 )
-@click.option(
-    "--projects",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="A folder with a folder for each project that the service runs itself.",
-)
+@projects_option()
 @click.option(
     "--keep-runs",
     type=click.IntRange(0, bounds.SERVICE_RUNS),
@@ -47,6 +42,14 @@ DEMO: Line[Callable[..., None]] = Line(home="ragcontract.service.demo.demo_datab
     metavar="N",
     help=f"How many runs of a project are kept; 0 for all. [{bounds.KEEP_RUNS}]",
 )
+@click.option(
+    "--workers",
+    type=click.IntRange(0, bounds.SERVICE_WORKERS),
+    default=1,
+    metavar="N",
+    help="How many processes make the runs of mounted projects; 0 for none. [1]",
+)
+@runs_dir_option
 @click.option("--demo", is_flag=True, help="Serve four invented projects with 90 days of runs. Nothing is kept.")
 @click.pass_context
 def command(
@@ -59,6 +62,8 @@ def command(
     forwarded_allow_ips: str,
     projects: Path | None,
     keep_runs: int,
+    workers: int,
+    runs_dir: Path | None,
     demo: bool,
 ) -> int:
     """Serve the history of all projects to CI and to people.
@@ -88,5 +93,6 @@ def command(
     if demo:
         of_service(DEMO)(**of_all, now=clock(), progress=share_done("checking 90 days of runs"))
     else:
-        of_service(SERVE)(**of_all, db=db, projects=projects, keep_runs=keep_runs)
+        of_mounted = {"projects": projects, "workers": workers, "runs_dir": runs_dir}
+        of_service(SERVE)(**of_all, **of_mounted, db=db, keep_runs=keep_runs)
     return ExitCode.PASS

@@ -1,5 +1,6 @@
 """``rag-contract service``: what the operator of the team service does beside serving."""
 
+import gc
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import click
 
 from ragcontract.cli.console import say
-from ragcontract.cli.service_options import db_option, of_service
+from ragcontract.cli.service_options import db_option, of_service, projects_option, runs_dir_option
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode
 from ragcontract.core.lines import Line
@@ -18,6 +19,7 @@ CHECK: Line[Callable[[str], list[str]]] = Line(home="ragcontract.service.command
 ADDED_USER: Line[Callable[[str, str, str], str]] = Line(home="ragcontract.service.commands:added_user")
 NEW_LINK: Line[Callable[[str, str], str]] = Line(home="ragcontract.service.commands:new_link")
 ADDED_KEY: Line[Callable[..., Any]] = Line(home="ragcontract.service.commands:added_key")
+WORK: Line[Callable[..., None]] = Line(home="ragcontract.service.worker:work_alone")
 ROLES = ("viewer", "editor", "admin")
 SCOPES = ("read", "ingest", "record", "run")
 
@@ -143,3 +145,17 @@ def add_token(*, name: str, scopes: Sequence[str], project: str | None, expires:
 def _say_link(url: str, secret: str) -> None:
     say(f"{url.rstrip('/')}/login?link={secret}\n")
     say(f"The link works once, within {bounds.LINK_SECONDS // 60} minutes.\n", err=True)
+
+
+@command.command("work")
+@db_option
+@projects_option(required=True)
+@runs_dir_option
+def work(*, db: str, projects: Path, runs_dir: Path | None) -> int:
+    """Make the runs of mounted projects, until SIGTERM or Ctrl-C.
+
+    On further machines, with Postgres and the same projects. What it works on is given back at the end.
+    """
+    gc.enable()  # it is off for commands that end soon
+    of_service(WORK)(db=db, projects=projects, runs_dir=runs_dir)
+    return ExitCode.PASS

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 from litestar import Litestar, Request, Response, Router, get
-from litestar.di import Provide
+from litestar.di import NamedDependency, Provide
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, Reference, SecurityScheme
@@ -30,7 +30,9 @@ from ragcontract.service.database import Database, now_ms
 from ragcontract.service.migrate import check_revision
 from ragcontract.service.mounted import mounted_projects, write_mounted
 from ragcontract.service.playground import Playground
+from ragcontract.service.project_run import TARGET
 from ragcontract.service.retention import Retention
+from ragcontract.service.run_queue import last_beat, time_of
 from ragcontract.service.trends import Trends
 from ragcontract.service.web import administration, entries, login, playground_routes, projects, runs
 from ragcontract.service.web.authentication import (
@@ -61,6 +63,8 @@ from ragcontract.service.web.pages.problem_page import answer
 from ragcontract.service.web.parameters import API, Db
 from ragcontract.service.web.problem_details import MEDIA_TYPE, Problem, ProblemError
 from ragcontract.service.web.request_limits import CheckedRequest
+from ragcontract.service.worker import Place
+from ragcontract.service.worker_processes import WorkerProcesses
 
 log = logging.getLogger(__name__)
 _STATIC_SECONDS = 3_600
@@ -75,6 +79,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     allowed_hosts: Sequence[str] = ("localhost", "127.0.0.1", "[::1]")
     projects: Path | None = None  # has a folder for each project that the service runs itself
     keep_runs: int = bounds.KEEP_RUNS  # of each project, unless its project.yml says another number; 0 for all
+    workers: int = 0  # that this process starts, if projects are mounted
+    place: Place | None = None  # where they work
 
 
 @get("/healthz", access=OPEN, sync_to_thread=False)
@@ -84,16 +90,23 @@ def healthz() -> dict[str, str]:
 
 
 @get("/readyz", access=OPEN, sync_to_thread=True)
-def readyz(database: Db) -> dict[str, str]:
-    """Say whether the database answers, has the tables of this version, and keeps up with what is written."""
-    if problems := list(_problems(database)):
+def readyz(database: Db, needs_worker: NamedDependency[bool]) -> dict[str, str]:
+    """Say whether the database answers, has the tables of this version, and keeps up, and whether a worker lives."""
+    if problems := list(_problems(database, needs_worker=needs_worker)):
         raise ProblemError(503, "the service cannot work now", problems, retry_after=1)
     return {"status": "ok"}
 
 
-def _problems(database: Database) -> Iterator[str]:
+def _problems(database: Database, *, needs_worker: bool) -> Iterator[str]:
     try:
         check_revision(database)
+        if needs_worker:
+            with database.read() as connection:
+                heard, now = last_beat(connection), time_of(connection)
+            if heard is None:
+                yield "no worker has started yet"
+            elif now - heard > bounds.LEASE_SECONDS * 1_000:
+                yield f"no worker was heard of for {(now - heard) // 1_000:,} s"
     except InputError as error:
         yield from error.problems
     except SQLAlchemyError as error:
@@ -195,6 +208,12 @@ def application(database: Database, settings: Settings) -> Litestar:
     trends = Trends(database, settings.projects, monitoring.errors_of("trends"))
     retention = Retention(database, settings.keep_runs, trends, monitoring.errors_of("retention"))
     playground = Playground(settings.projects)
+    can_run = any((project.folder / TARGET).is_file() for project in mounted)
+    started = [trends.start, retention.start, playground.start]
+    closed = [playground.close, retention.close, trends.close]
+    if settings.workers and settings.place and mounted:
+        workers = WorkerProcesses(database, settings.place, settings.workers, monitoring.errors_of("workers"))
+        started, closed = [*started, workers.start], [workers.close, *closed]
     app = Litestar(
         route_handlers=[
             Router(path=API, route_handlers=ROUTES),
@@ -206,6 +225,7 @@ def application(database: Database, settings: Settings) -> Litestar:
             "trends": Provide(lambda: trends, sync_to_thread=False),
             "monitoring": Provide(lambda: monitoring, sync_to_thread=False),
             "targets": Provide(lambda: playground, sync_to_thread=False),
+            "needs_worker": Provide(lambda: can_run and settings.workers > 0, sync_to_thread=False),
             "principal": Provide(principal_of, sync_to_thread=False),
             "author": Provide(author_of, sync_to_thread=False),
         },
@@ -215,8 +235,8 @@ def application(database: Database, settings: Settings) -> Litestar:
         request_class=CheckedRequest,
         request_max_body_size=bounds.BLOB,  # the front has the limits of each request
         template_config=TemplateConfig(instance=JinjaTemplateEngine.from_environment(environment())),
-        on_startup=[enough_threads, trends.start, retention.start, playground.start],
-        on_shutdown=[playground.close, retention.close, trends.close],
+        on_startup=[enough_threads, *started],
+        on_shutdown=[*closed],
         logging_config=None,
         debug=False,
     )

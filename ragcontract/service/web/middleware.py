@@ -8,11 +8,9 @@ import logging
 import re
 import time
 from collections.abc import Collection, Mapping
-from contextvars import ContextVar
 from typing import Any
 from uuid import uuid4
 
-import msgspec
 from litestar import Request
 from litestar.concurrency import sync_to_thread
 from litestar.enums import ScopeType
@@ -23,6 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from ragcontract.core import bounds
 from ragcontract.service.accounts import Principal, note_key_use
 from ragcontract.service.database import BusyError, Database, now_ms, seconds
+from ragcontract.service.json_log import REQUEST
 from ragcontract.service.logging_in import note_session_use
 from ragcontract.service.web.authentication import Credential, credential_of, header, host_of, principal_with
 from ragcontract.service.web.monitoring import Monitoring
@@ -40,7 +39,6 @@ from ragcontract.service.web.request_limits import (
 log = logging.getLogger(__name__)
 PREFIX = re.compile(rb"bearer +(rc_[A-Za-z0-9]{8})_", re.IGNORECASE)  # of a key, which it names and does not reveal
 NO_ANSWER = 499  # the client left before
-REQUEST: ContextVar[str | None] = ContextVar("request", default=None)
 HEALTH = frozenset({"/healthz", "/readyz"})
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
 _ONCE = frozenset({b"host", b"authorization", b"content-length", b"content-type", b"origin", b"sec-fetch-site"})
@@ -175,19 +173,3 @@ class Front:
             await sync_to_thread(self._database.write, note)
         except (BusyError, SQLAlchemyError) as error:
             log.info("the use of a key was not noted: %s", type(error).__name__)
-
-
-class JsonLines(logging.Formatter):
-    """Formats a record as one line of JSON."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        line: dict[str, Any] = {
-            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created)),
-            "level": record.levelname.lower(),
-            "message": record.getMessage(),
-            "request": REQUEST.get(),
-            **getattr(record, "facts", {}),
-        }
-        if record.exc_info:
-            line["traceback"] = self.formatException(record.exc_info)
-        return msgspec.json.encode(line).decode()

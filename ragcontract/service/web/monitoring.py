@@ -21,7 +21,7 @@ from ragcontract.service.web.parameters import Asker, Db
 
 STATES: tuple[State, ...] = get_args(State)
 UNKNOWN = "unknown"  # in place of a path that leads nowhere, and of a method that no route has
-TASKS = ("trends", "retention")
+TASKS = ("trends", "retention", "workers")
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10)
 
 
@@ -65,6 +65,9 @@ class Monitoring:
         numbers: dict[str, int] = dict(connection.execute(counted).all())
         for state in STATES:
             of_state.labels(state).set(numbers.get(state, 0))
+        lost = Gauge("rag_contract_leases_lost", "Attempts of stored runs whose worker was lost.", registry=now)
+        again = select(func.coalesce(func.sum(runs.c.attempt - 1), 0)).where(seen_runs(principal), runs.c.attempt > 1)
+        lost.set(connection.execute(again).scalar_one())
         return generate_latest(self._registry) + generate_latest(now)
 
 
