@@ -28,7 +28,9 @@ class JudgedRule(Struct, frozen=True, kw_only=True):
     rule: str
     settings: str
     holds: bool
-    faults: Annotated[list[str], Meta(description="What was wanted and what was there instead.")] = []
+    problems: Annotated[
+        list[str], Meta(description="What was wanted and what was there instead; empty if it holds.")
+    ] = []
 
 
 class JudgedMetric(Struct, frozen=True, kw_only=True):
@@ -61,13 +63,13 @@ def judged(contract: Contract, query: GoldenQuery, row: Mapping[str, Any], now: 
     names = [name_of(rule) for rule, _ in enforced]
     rules = []
     for (rule, written), name in zip(enforced, names, strict=True):
-        faults = _broken(result, name)
-        if faults and written is not None and names.count(name) > 1:  # which of them is it?
+        problems = _broken(result, name)
+        if problems and written is not None and names.count(name) > 1:  # which of them is it?
             alone = replace(query, rules=(written,))
-            faults = _broken(_checked(contract, alone, row, now).queries[0], name)
-        rules.append(JudgedRule(rule=name, settings=settings_of(rule), holds=not faults, faults=faults))
+            problems = _broken(_checked(contract, alone, row, now).queries[0], name)
+        rules.append(JudgedRule(rule=name, settings=settings_of(rule), holds=not problems, problems=problems))
     others = dict.fromkeys(violation.rule for violation in result.violations if violation.rule not in names)
-    rules += [JudgedRule(rule=name, settings="", holds=False, faults=_broken(result, name)) for name in others]
+    rules += [JudgedRule(rule=name, settings="", holds=False, problems=_broken(result, name)) for name in others]
     metrics = [*_metrics(report, result)]
     return JudgedQuery(
         id=query.id, status=result.status, rules=rules, metrics=metrics, ranks=result.ranks, left_out=left_out

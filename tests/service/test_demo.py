@@ -175,6 +175,19 @@ def test_the_search_never_failed(demo: Demo) -> None:
     assert {run["verdict"] for run in demo.runs(SEARCH, branch="main")} == {"pass"}
 
 
+@pytest.mark.parametrize(
+    ("slug", "golden_id"),
+    [(DOCS, "invite_teammate"), (AGENT, "where_is_order"), (CHATBOT, "return_shoes"), (SEARCH, "two_person_tent")],
+)
+def test_each_system_can_be_asked(slug: str, golden_id: str, demo: Demo) -> None:
+    path, headers = f"/api/v1/projects/{slug}/playground", {"Sec-Fetch-Site": "same-origin"}
+    answer = demo.served.client.post(path, json={"golden_id": golden_id}, headers=headers, timeout=120)
+    assert answer.status_code == 200, answer.text
+    judged = answer.json()["golden"]
+    assert (judged["id"], judged["status"]) == (golden_id, "pass"), answer.text
+    assert all(rule["holds"] for rule in judged["rules"])
+
+
 def test_reports_have_paths_as_in_a_repository(demo: Demo) -> None:
     inputs = demo.report(demo.runs(DOCS)[0])["inputs"]
     paths = [inputs[part]["files"][0]["path"] for part in ("golden", "run", "config")]

@@ -80,6 +80,9 @@ JOURNEYS = {
     "what must be found": Journey(("Product search", "Queries"), "18 queries"),
     "is this query flaky or newly broken": Journey(("Shop chatbot", "Queries", "gift_wrapping"), "Flaky: broken in"),
     "do alerts arrive": Journey(("Settings", "Alerts"), "Alerts are sent nowhere"),
+    "what does it return now": Journey(
+        ("Docs answers", "Playground", "Ask the golden query"), "as golden query invite"
+    ),
     "who may do what": Journey(("Settings",), "Your role is admin"),
 }
 
@@ -173,7 +176,8 @@ def test_a_page_is_whole_without_scripts_in_the_dark_and_on_paper(question: str,
     for look in looks:
         with opened(chromium, demo, viewport={"width": 1200, "height": HEIGHT}, **look) as page:
             for link in links:
-                page.get_by_role("link", name=re.compile(f"^{link}$")).first.click()
+                named = re.compile(f"^{link}$")
+                page.get_by_role("link", name=named).or_(page.get_by_role("button", name=named)).first.click()
             assert is_on_first_screen(page, answer)
             assert page.evaluate(UNREADABLE) == []
             grounds.append(page.evaluate("getComputedStyle(document.body).backgroundColor"))
@@ -252,6 +256,7 @@ def test_hostile_texts_stay_texts(chromium: Browser, database: Database, checked
         "settings/keys",
         "settings/alerts",
     ]
+    paths += ["p/docs/playground"]
     with running(database) as service, opened(chromium, Demo(service.url, cookie)) as page:
         shown = ""
         for path in paths:

@@ -72,6 +72,7 @@ log = logging.getLogger(__name__)
 _STATIC_SECONDS = 3_600
 EVERYWHERE = (400, 401, 403, 404, 408, 413, 415, 422, 429, 500, 503)
 CHANGING = (409,)  # further ones of what is not only read
+ALSO = {"ask_playground": (504,)}  # further ones of a route
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -147,7 +148,8 @@ def openapi(request: Request[Any, Any, Any]) -> Response[bytes]:
     content = {MEDIA_TYPE: {"schema": {"$ref": f"#/components/schemas/{Problem.__name__}"}}}
     for item in schema["paths"].values():
         for method, operation in item.items():
-            statuses = sorted((*EVERYWHERE, *(() if method.upper() in READING else CHANGING)))
+            further = () if method.upper() in READING else CHANGING
+            statuses = sorted((*EVERYWHERE, *further, *ALSO.get(operation["operationId"], ())))
             problems = {f"{each}": {"description": HTTPStatus(each).phrase, "content": content} for each in statuses}
             operation["responses"] |= problems
     return Response(msgspec.json.encode(schema), media_type="application/json")

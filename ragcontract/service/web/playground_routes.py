@@ -195,7 +195,7 @@ def _store(database: Database, asking: Asking, mounted: MountedProject, text: st
     row = reply.row or {}
     asked = Interaction(
         query=text,
-        response=_said(row),
+        response=_answer_text(row),
         error=storable(reply.error) if reply.error else row.get("error"),
         results=row["results"][: bounds.PLAYGROUND_ITEMS] if isinstance(row.get("results"), list) else None,
         latency_ms=row.get("latency_ms"),
@@ -221,7 +221,7 @@ def _answer(asking: Asking, targets: Playground, text: str, number: int, reply: 
         id=number,
         query=text,
         error=storable(reply.error) if reply.error else row.get("error"),
-        response=_cut(_said(row)),
+        response=_cut(_answer_text(row)),
         results=_cut(results),
         more_results=max(0, len(results) - bounds.PLAYGROUND_ITEMS) if results else 0,
         tool_calls=_cut(row.get("tool_calls")),
@@ -247,7 +247,7 @@ def _cut(value: Any) -> Any:
     return value
 
 
-def _said(row: Mapping[str, Any]) -> str | None:
+def _answer_text(row: Mapping[str, Any]) -> str | None:
     """Return what the system answered: its response, or the last message of its own."""
     if isinstance(row.get("response"), str):
         return str(row["response"])
@@ -259,11 +259,11 @@ def _said(row: Mapping[str, Any]) -> str | None:
 
 def _continued(before: Sequence[ChatMessage], text: str, row: Mapping[str, Any]) -> list[ChatMessage]:
     """Return the messages before the next question; none if there would be too many, or nothing was said."""
-    answer = _said(row)
-    if answer is None or len(before) + 2 > bounds.PLAYGROUND_MESSAGES:
+    reply = _answer_text(row)
+    if reply is None or len(before) + 2 > bounds.PLAYGROUND_MESSAGES:
         return []
     asked = ChatMessage(role="user", content=text)
-    return [*before, asked, ChatMessage(role="assistant", content=answer[: bounds.PLAYGROUND_QUERY])]
+    return [*before, asked, ChatMessage(role="assistant", content=reply[: bounds.PLAYGROUND_QUERY])]
 
 
 def _nearest(asking: Asking, targets: Playground, text: str) -> list[NearQuestion]:
