@@ -32,6 +32,7 @@ from ragcontract.service.database import Database, seconds
 from ragcontract.service.database_store import DatabaseStore
 from ragcontract.service.mounted import NOT_REGULAR, RECORD, MountedProject
 from ragcontract.service.project_environment import project_environ, secrets_of
+from ragcontract.service.redaction import redactor
 from ragcontract.service.run_diff import last_pass, recorded_entry
 from ragcontract.service.run_queue import Claim
 
@@ -55,10 +56,13 @@ class StoppedError(Exception):
 
 
 class RunLog:
-    """The last lines of what the processes of a run print, without secrets; threads may read it meanwhile."""
+    """The last lines of what the processes of a run print; threads may read it meanwhile.
 
-    def __init__(self, secrets: Sequence[str], folder: Path) -> None:
-        self._redaction, self._folder = Redaction(*secrets), f"{folder}{os.sep}"
+    They are without secrets, and without what the project wants ``redacted``.
+    """
+
+    def __init__(self, secrets: Sequence[str], redacted: tuple[str, ...], folder: Path) -> None:
+        self._redaction, self._redactor, self._folder = Redaction(*secrets), redactor(redacted), f"{folder}{os.sep}"
         self._parts: deque[bytes] = deque()
         self._size = 0
         self._changing = threading.Lock()
@@ -75,7 +79,7 @@ class RunLog:
         """Return the last lines. The run's folder is not named: it is of no use to readers."""
         with self._changing:
             data = b"".join(self._parts)
-        text = self._redaction.text(data.decode(errors="replace")).replace(self._folder, "")
+        text = self._redactor.text(self._redaction.text(data.decode(errors="replace"))).replace(self._folder, "")
         kept = text.encode()[-bounds.RUN_LOG :].decode(errors="ignore")
         return kept if len(kept) == len(text) else kept.partition("\n")[2] or kept
 
@@ -100,7 +104,7 @@ class ProjectRun:
         self.folder = folder
         self._project, self._claim, self._stopped = project, claim, stopped
         secrets = secrets_of(project.file, environ)
-        self.log = RunLog([*secrets.values()], folder)
+        self.log = RunLog([*secrets.values()], project.file.redact, folder)
         self._environ = project_environ(project.file, environ) | {"PYTHONUNBUFFERED": "1", "NO_COLOR": "1"}
         self._until = seconds() + project.file.timeout
 

@@ -61,7 +61,7 @@ def silent(lab: Lab, seconds: int) -> bool:
 
 def printed(lab: Lab, size: int) -> bool:
     """Print so much, in lines."""
-    log, text = RunLog([], lab.folder), ("x" * 63 + "\n") * (size // 64 + 1)
+    log, text = RunLog([], (), lab.folder), ("x" * 63 + "\n") * (size // 64 + 1)
     for start in range(0, size, 1_000):
         log.add(text[start : min(start + 1_000, size)].encode())
     return log.text() == text[:size]

@@ -41,7 +41,8 @@ def serve_demo(*, now: datetime, progress: AbstractContextManager[Done], **optio
 
     with TemporaryDirectory(prefix="rag-contract-demo-") as folder:
         mounted = mount(Path(folder, "projects"), now)
-        serve(**options, db=str(Path(folder, "service.db")), projects=mounted, keep_runs=0, fill=filled)
+        of_demo = {"db": str(Path(folder, "service.db")), "projects": mounted, "keep_runs": 0, "workers": 1}
+        serve(**options, **of_demo, fill=filled)
 
 
 def mount(folder: Path, now: datetime) -> Path:

@@ -270,7 +270,7 @@ class Application:
             self.targets,
             self.delivery,
         ]
-        if settings.workers and settings.place and mounted:
+        if settings.workers and settings.place:
             self._threads.append(WorkerProcesses(database, settings.place, settings.workers, failed("workers")))
         self._front = Front(routes().asgi_handler, database, settings.allowed_hosts, self.monitoring)
         self.rates = self._front.rates

@@ -16,7 +16,7 @@ from ragcontract.service.web.parameters import DEFAULT_LIMIT, Asker, Cursor, Db
 
 MAY = {
     "viewer": "read all projects",
-    "editor": "read all projects, start and cancel runs; later also decide on candidates",
+    "editor": "read all projects, start and cancel runs, use the playground; later also decide on candidates",
     "admin": "also manage users and keys, test alerts, and read the audit log",
     "read": "read projects and runs: what the check of a pull request needs",
     "record": "send runs: what the job of the main branch needs as well",
