@@ -41,8 +41,8 @@ def serve_demo(*, now: datetime, progress: AbstractContextManager[Done], **optio
 
     with TemporaryDirectory(prefix="rag-contract-demo-") as folder:
         mounted = mount(Path(folder, "projects"), now)
-        of_demo = {"db": str(Path(folder, "service.db")), "projects": mounted, "keep_runs": 0, "workers": 1}
-        serve(**options, **of_demo, fill=filled)
+        db = str(Path(folder, "service.db"))
+        serve(**options, db=db, projects=mounted, workers=1, keep_runs=0, fill=filled)
 
 
 def mount(folder: Path, now: datetime) -> Path:
