@@ -92,6 +92,19 @@ class Service:
         items: list[Any] = json.loads(body)["items"]
         return items
 
+    def verdict_of_run(self, project: str, key: str) -> tuple[str, str | None]:
+        """Have the service run a project, and return the state and the verdict of the run."""
+        headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+        status, _, body = self.ask(f"/api/v1/projects/{project}/runs", "POST", headers=headers, body="{}")
+        assert status == 202, body
+        end = time.monotonic() + 120
+        while True:
+            run = json.loads(self.ask(f"/api/v1/runs/{json.loads(body)['id']}", headers=headers)[2])
+            if run["state"] not in {"queued", "running"}:
+                return run["state"], run["verdict"]
+            assert time.monotonic() < end, run
+            time.sleep(0.5)
+
     def record(self, folder: Path, key: str) -> None:
         """Check a contract in a container of its own, and send the entry."""
         scenarios.passing(folder)
@@ -246,12 +259,32 @@ def composed(request: pytest.FixtureRequest, compose: str, image: str, tmp_path:
             "POSTGRES_PASSWORD": "a secret",
         }
         services["postgres"] |= {"network_mode": "none", "extra_hosts": ["postgres:127.0.0.1"]}
-        for name in ("serve", "migrate"):
+        for name in ("serve", "migrate", "work"):
             services[name]["network_mode"] = "service:postgres"
+    else:
+        environ["RAG_CONTRACT_WORKERS"] = "1"
+    mount(tmp_path / "projects" / "search")
     (tmp_path / "compose.yml").write_text(yaml.safe_dump(document))
     made = Composed(compose, tmp_path, environ)
     yield made
     made.run("down", "--volumes", "--timeout", "20")
+
+
+def mount(folder: Path) -> None:
+    """Write a project whose system the image's own Python can ask; others may read it, as in a checkout."""
+    folder.mkdir(parents=True)
+    scenarios.passing(folder)
+    (folder / "current_run.jsonl").unlink()
+    (folder / "project.yml").write_text("name: search\n")
+    (folder / "record.yml").write_text("python:\n  object: search.py:retrieve\n")
+    golden = [json.loads(line) for line in (folder / "golden.jsonl").read_text().splitlines()]
+    documents = {row["query"]: row["relevant_doc_ids"] for row in golden}
+    (folder / "search.py").write_text(
+        f"DOCUMENTS = {documents!r}\n\n\ndef retrieve(query):\n"
+        "    return [{'doc_id': each} for each in DOCUMENTS[query]]\n"
+    )
+    for path in (folder.parent, folder, *folder.iterdir()):
+        path.chmod(0o755)
 
 
 def test_compose_serves_from_either_database(composed: Composed, tmp_path: Path) -> None:
@@ -266,6 +299,7 @@ def test_compose_serves_from_either_database(composed: Composed, tmp_path: Path)
     work.mkdir()
     service.record(work, service.command("service", "token", "add", "ci", "--scope", "read", "--scope", "record"))
     (run,) = service.runs(key)
+    assert service.verdict_of_run("search", key) == ("completed", "pass")
     composed.run("restart", "--timeout", "20", "serve")
     assert service.ready().runs(key) == [run]
     (about,) = json.loads(docker("inspect", service.name))
