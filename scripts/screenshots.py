@@ -27,7 +27,7 @@ from ragcontract.report.html import page as html
 from ragcontract.report.record import Report
 from ragcontract.runs.readers import open_baseline, open_run
 from ragcontract.service.database import Database, database_url
-from ragcontract.service.demo.demo_database import fill
+from ragcontract.service.demo.demo_database import fill, mount
 from ragcontract.service.migrate import migrate
 from ragcontract.service.projects_and_runs import NEWEST
 from ragcontract.service.tables import runs
@@ -49,7 +49,9 @@ PAGES = {
     "query": "p/shop-chatbot/query?id=gift_wrapping",
     "run": "runs/{failed}",
     "compare": "runs/{failed}/compare/last-pass",
+    "playground": "p/docs-answers/playground?golden_id=invite",
     "settings": "settings",
+    "alerts": "settings/alerts",
     "login": "login",
 }
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
@@ -126,7 +128,7 @@ def shoot_service(browser: Browser, folder: Path, target: Path) -> None:
         with database.read() as connection:
             newest = select(runs.c.id).where(runs.c.verdict == "fail", runs.c.branch == "main").order_by(*NEWEST)
             failed = connection.execute(newest).scalars().first()
-        with running(database) as service:
+        with running(database, mount(folder / "projects", datetime.now(UTC))) as service:
             for (name, path), scheme, (screen, width) in product(PAGES.items(), ("light", "dark"), PAGE_WIDTHS.items()):
                 browser.resize(width, 900)
                 browser.media(scheme=scheme)
@@ -134,6 +136,9 @@ def shoot_service(browser: Browser, folder: Path, target: Path) -> None:
                 browser.send("Page.navigate", url="about:blank")
                 browser.send("Page.navigate", url=f"{service.url}/{path.format(failed=failed)}")
                 browser.wait("location.protocol === 'http:' && document.readyState === 'complete'")
+                if name == "playground":
+                    browser.js("document.querySelector('select[name=golden_id]').form.submit()")
+                    browser.wait("document.querySelector('#judged') && document.readyState === 'complete'")
                 picture = target.resolve() / f"service-{name}-{scheme}-{screen}.png"
                 picture.write_bytes(browser.picture())
                 print(picture)
