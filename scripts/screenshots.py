@@ -49,7 +49,7 @@ PAGES = {
     "query": "p/shop-chatbot/query?id=gift_wrapping",
     "run": "runs/{failed}",
     "compare": "runs/{failed}/compare/last-pass",
-    "playground": "p/docs-answers/playground?golden_id=invite",
+    "playground": "p/docs-answers/playground?golden_id=invite_teammate",
     "settings": "settings",
     "alerts": "settings/alerts",
     "login": "login",
