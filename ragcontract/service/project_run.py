@@ -79,11 +79,15 @@ class RunLog:
             while self._size - len(self._parts[0]) > bounds.RUN_LOG + SLACK:
                 self._size -= len(self._parts.popleft())
 
+    def redacted(self, text: str) -> str:
+        """Return a text without what readers may not see."""
+        return self._redactor.text(self._redaction.text(text)).replace(self._folder, "")
+
     def text(self) -> str:
         """Return the last lines. The run's folder is not named: it is of no use to readers."""
         with self._changing:
             data = b"".join(self._parts)
-        text = self._redactor.text(self._redaction.text(data.decode(errors="replace"))).replace(self._folder, "")
+        text = self.redacted(data.decode(errors="replace"))
         kept = text.encode()[-bounds.RUN_LOG :].decode(errors="ignore")
         return kept if len(kept) == len(text) else kept.partition("\n")[2] or kept
 
@@ -180,7 +184,7 @@ class ProjectRun:
                     Path(REPORT), Folder(HISTORY), environ, branch=self._claim.branch, for_service=True
                 )
             except (InputError, OSError) as error:
-                raise RunFailedError(str(error)) from error
+                raise RunFailedError(self.log.redacted(str(error))) from error
 
     def _rag_contract(self, *arguments: str, folder: Path) -> int:
         """Run a command of the project's rag-contract; return its exit code.

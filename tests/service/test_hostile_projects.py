@@ -1,18 +1,28 @@
 """Projects run code of others: what it leaves in the folder of a run is none of the worker's, and stops no worker."""
 
 import hashlib
+import os
 import sys
+import threading
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from ragcontract.core import bounds
 from ragcontract.service.database import Database
-from tests.service.mounting import Mounted
+from ragcontract.service.project_run import RunLog
+from ragcontract.service.worker import can_run
+from tests.service.mounting import PATIENCE, Mounted, is_gone, wait_until
 
 HERE = "out = sys.argv[sys.argv.index('--out') + 1]; folder = os.path.dirname(out)"
 LAST = "if query != 'q3': return [{'doc_id': query}]"
-pytestmark = pytest.mark.parametrize("kind", ["sqlite"])  # what the databases have no part in
+
+
+@pytest.fixture
+def kind() -> str:
+    """Only SQLite: the databases have no part in this."""
+    return "sqlite"
 
 
 @pytest.fixture(autouse=True)
@@ -115,3 +125,87 @@ def test_nothing_but_the_files_of_a_check_is_left(mounted: Mounted, tmp_path: Pa
     row = mounted.made()
     assert (row.state, row.problem) == ("completed", None)
     assert (outside / "kept").read_text() == "kept"
+
+
+def test_a_secret_is_in_no_problem_of_a_forged_report(
+    mounted: Mounted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEARCH_TOKEN", "token-of-the-search-8841")
+    evil_python(
+        mounted,
+        tmp_path,
+        "report['created_at'] = 'at noon'",
+        "report['inputs']['run']['files'][0]['sha256'] = 0",
+        "report[os.environ['SEARCH_TOKEN']] = report.pop('verdict')",
+        "json.dump(report, open('report.json', 'w'))",
+    )
+    mounted.write("project.yml", (mounted.home / "project.yml").read_text() + "secrets: [SEARCH_TOKEN]\n")
+    row = mounted.made()
+    assert row.state == "failed"
+    assert "token-of" not in f"{row.problem}{row.log}"
+
+
+def test_any_name_beside_the_folders_of_runs_stops_no_worker(mounted: Mounted) -> None:
+    (mounted.runs / f"run-{'9' * 30}").mkdir(parents=True)
+    assert mounted.made().state == "completed"
+
+
+def test_other_writers_do_not_wait_while_output_is_redacted(mounted: Mounted, monkeypatch: pytest.MonkeyPatch) -> None:
+    began, goes_on = threading.Event(), threading.Event()
+
+    def slow(_log: RunLog) -> str:
+        began.set()
+        goes_on.wait(PATIENCE)
+        return "redacted"
+
+    monkeypatch.setattr(RunLog, "text", slow)
+    number = mounted.add()
+    with mounted.worker():
+        assert began.wait(PATIENCE)
+        mounted.cancel(number)
+        goes_on.set()
+        wait_until(lambda: mounted.is_over(number))
+
+
+def test_a_folder_that_cannot_be_read_stops_no_worker() -> None:
+    with TemporaryDirectory() as folder:
+        home = Path(folder, "docs")
+        home.mkdir()
+        (home / "record.yml").touch()
+        Path(folder).chmod(0o755)
+        home.chmod(0)
+        user = os.geteuid()
+        if user == 0:  # who may read all
+            os.seteuid(65_534)
+        try:
+            assert not can_run(home)
+        finally:
+            os.seteuid(user)
+            home.chmod(0o700)
+        assert can_run(home)
+
+
+# Its parent has ended, its group is its own, and its environment is empty.
+HIDES = """
+import os
+if os.fork() == 0:
+    os.setsid()
+    with open(STARTED + ".part", "w") as file:
+        file.write(str(os.getpid()))
+    os.rename(STARTED + ".part", STARTED)
+    os.execve("/bin/sleep", ["sleep", "600"], {})
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere, only the group is ended")
+def test_a_process_that_hides_is_ended_with_its_run(mounted: Mounted, tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    hides = HIDES.replace("STARTED", repr(str(started)))
+    mounted.target(
+        "if query == 'q1':",
+        f"    subprocess.run([sys.executable, '-c', {hides!r}])",
+        f"    while not os.path.exists({str(started)!r}): time.sleep(0.01)",
+        "return [{'doc_id': query}]",
+    )
+    assert mounted.made().state == "completed"
+    assert is_gone(int(started.read_text()))
