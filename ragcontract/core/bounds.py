@@ -371,6 +371,7 @@ RUNS_QUEUED = 100  # runs; those of a project that wait for a worker; 429
 RUN_ATTEMPTS = 3  # attempts; a run whose worker dies; it has failed
 RUN_LAST_LINES = 10  # lines; what such a run printed last, in its problem; left out
 RUN_LOG = 64 << 10  # bytes; what the processes of a run print; the last of it is kept
+RUN_RECORDED = 256 << 20  # bytes; what `record` writes in a run of the service; it has failed
 RUN_GRACE = 5  # s; the processes of a run that are asked to end; killed
 LEASE_SECONDS = 60  # s; a worker that is not heard of; another one takes its run
 UNNAMED_SECONDS = 86_400  # s; a blob that no run has; deleted

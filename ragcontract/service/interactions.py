@@ -21,6 +21,7 @@ from ragcontract.service.redaction import Redactor
 from ragcontract.service.tables import candidates, interactions
 
 PLAYGROUND = "playground"  # the source of what was asked in the playground, which monitors leave out
+_MARGIN = 1_000  # characters
 Made = Literal["made", "known", "golden", "full"]
 
 
@@ -56,13 +57,18 @@ def add_interaction(
         "received_at": now,
         "query": query,
         "query_sha": question_digest(query),
-        "response": None if asked.response is None else redactor.text(asked.response),
+        "response": None if asked.response is None else _kept(asked.response, redactor),
         "error": None if asked.error is None else redactor.text(shorten(asked.error, bounds.FAILURE)),
         "results": None if results is None else msgspec.json.encode(results).decode(),
         "latency_ms": asked.latency_ms,
     }
     number: int = connection.execute(interactions.insert().values(row).returning(interactions.c.id)).scalar_one()
     return number
+
+
+def _kept(response: str, redactor: Redactor) -> str:
+    """Return the beginning of an answer, redacted: a card or a key at its end is whole when it is looked for."""
+    return shorten(redactor.text(response[: bounds.PLAYGROUND_TEXT + _MARGIN]), bounds.PLAYGROUND_TEXT)
 
 
 def interaction_numbered(connection: Connection, project: int, number: int) -> RowMapping | None:

@@ -83,7 +83,7 @@ class MountedProject(Struct, frozen=True, kw_only=True):
     def can_run(self) -> bool:
         """Whether it says how its system is asked, so that the service can record and check it."""
         path = self.folder / RECORD
-        return path.is_file() and not path.is_symlink()
+        return os.path.isfile(path) and not os.path.islink(path)  # noqa: PTH113, PTH114 (they raise nothing)
 
 
 def mounted_projects(folder: Path) -> list[MountedProject]:

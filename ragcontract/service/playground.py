@@ -9,6 +9,7 @@ import hashlib
 import os
 import sys
 import threading
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,8 +34,11 @@ from ragcontract.service.known_contract import GOLDEN
 from ragcontract.service.mounted import NOT_REGULAR, RECORD, MountedProject, project_in
 from ragcontract.service.project_environment import project_environ
 from ragcontract.service.question_similarity import Questions
+from ragcontract.service.run_guard import VARIABLE, kill_marked
 
 FREE = "playground"  # in place of the id of a golden query
+SLOW = {"read_timeout", "timeout"}
+ENDED = SLOW | {"process_ended"}  # failures after which a process is gone, but not what it has started
 LOOKS = 20  # for processes that nobody asks, while one of them may wait
 
 
@@ -68,12 +72,13 @@ class _Target:
         problems = wrong_names(names, own)
         self.digest, self.is_busy, self.used_at = digest, True, seconds()
         self.secrets = Secrets({}) if problems else of_environment(names, own)
+        self._mark = uuid.uuid4().hex
         python = project.file.python or sys.executable
         path = str((project.folder / RECORD).absolute())
         program = Program(
             arguments=[python, "-m", "ragcontract.service.target_process", path, *names],
             folder=project.folder.absolute(),
-            inherited=own,
+            inherited=own | {VARIABLE: self._mark},
         )
         surroundings = Surroundings(secrets=self.secrets)
         self._system = HostedSystem(program, surroundings, ready_seconds=bounds.PLAYGROUND_SECONDS)
@@ -114,7 +119,9 @@ class _Target:
         return Reply(row={name: value for name, value in row.items() if value is not None}, versions=versions)
 
     def stop(self) -> None:
+        """End the process with all that it started, also what has left its group."""
         self._system.teardown()
+        kill_marked(self._mark)
 
 
 def _latency(response: Response, measured: float) -> float:
@@ -176,7 +183,7 @@ class Playground:
             with self._taken(project) as target:
                 return target.answer(question, messages)
         except CallFailed as failed:
-            if failed.kind in {"read_timeout", "timeout"}:
+            if failed.kind in SLOW:
                 raise SlowAnswerError(f"the system did not answer: {failed}") from failed
             return Reply(error=f"the system failed: {failed}")
         except InputError as error:
@@ -189,11 +196,12 @@ class Playground:
         target = self._take(project)
         try:
             yield target
-        except (InputError, SlowAnswerError):
-            with self._lock:
-                if self._targets.get(project.slug) is target:
-                    del self._targets[project.slug]
-            target.stop()
+        except (InputError, SlowAnswerError, CallFailed) as error:
+            if not isinstance(error, CallFailed) or error.kind in ENDED:
+                with self._lock:
+                    if self._targets.get(project.slug) is target:
+                        del self._targets[project.slug]
+                target.stop()
             raise
         finally:
             with self._lock:

@@ -20,12 +20,15 @@ from ragcontract.contract.defaults import BASELINE, CONFIG, GOLDEN, RUN
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.numbers import mebibytes
+from ragcontract.core.safe_text import shorten
 from ragcontract.files.opening import read_problem, read_regular
 from ragcontract.history.choose_baseline import LAST_PASS, document_of
 from ragcontract.history.entry import NewEntry, folder_of
 from ragcontract.history.entry_of_report import entry_of_report
 from ragcontract.history.folder import Folder
 from ragcontract.net.secrets import Redaction
+from ragcontract.report.json_report import read
+from ragcontract.report.record import Report
 from ragcontract.service import run_guard
 from ragcontract.service.accounts import Principal
 from ragcontract.service.database import Database, seconds
@@ -39,6 +42,7 @@ from ragcontract.service.run_queue import Claim
 REPORT, HISTORY = "report.json", "history"
 # With their limits. The last one shows that all are there.
 COPIED = ((BASELINE, bounds.BLOB), (CONFIG, bounds.CONFIG), (GOLDEN, bounds.SERVICE_CONTRACT))
+CHECKED = {RUN, *dict(COPIED)}  # what a report may name
 LOOK = 0.2  # s; how often a worker looks at a process and at what it was told
 PART = 1 << 16  # bytes that are read of a pipe at once
 SLACK = 1 << 12  # bytes of output that are kept so that no secret is cut off before it is redacted
@@ -75,11 +79,15 @@ class RunLog:
             while self._size - len(self._parts[0]) > bounds.RUN_LOG + SLACK:
                 self._size -= len(self._parts.popleft())
 
+    def redacted(self, text: str) -> str:
+        """Return a text without what readers may not see."""
+        return self._redactor.text(self._redaction.text(text)).replace(self._folder, "")
+
     def text(self) -> str:
         """Return the last lines. The run's folder is not named: it is of no use to readers."""
         with self._changing:
             data = b"".join(self._parts)
-        text = self._redactor.text(self._redaction.text(data.decode(errors="replace"))).replace(self._folder, "")
+        text = self.redacted(data.decode(errors="replace"))
         kept = text.encode()[-bounds.RUN_LOG :].decode(errors="ignore")
         return kept if len(kept) == len(text) else kept.partition("\n")[2] or kept
 
@@ -169,11 +177,14 @@ class ProjectRun:
         environ = {"CI_PIPELINE_SOURCE": self._claim.event}
         with chdir(self.folder):
             try:
+                keep_checked()
+                if isinstance(report := read(Path(REPORT)), Report):
+                    _refuse_others(report)
                 return entry_of_report(
                     Path(REPORT), Folder(HISTORY), environ, branch=self._claim.branch, for_service=True
                 )
             except (InputError, OSError) as error:
-                raise RunFailedError(str(error)) from error
+                raise RunFailedError(self.log.redacted(str(error))) from error
 
     def _rag_contract(self, *arguments: str, folder: Path) -> int:
         """Run a command of the project's rag-contract; return its exit code.
@@ -227,6 +238,41 @@ class ProjectRun:
 def lock_of(folder: Path) -> Path:
     """Return the file that is locked while a process of a run is at work."""
     return folder.with_name(f"{folder.name}.lock")
+
+
+def keep_checked() -> None:
+    """Delete what is not of a check from the current folder, in which a project's code may have put anything.
+
+    So git, which runs programs that a repository names, finds none. Raises :class:`RunFailedError` if a file of the
+    check is none that can be read.
+    """
+    limits = dict(COPIED) | {RUN: bounds.RUN_RECORDED, REPORT: bounds.REPORT}
+    with os.scandir() as items:
+        for item in items:
+            if item.name in limits:
+                _refuse_unreadable(item, limits[item.name])
+            elif item.is_dir(follow_symlinks=False):
+                rmtree(item.name)
+            else:
+                Path(item.name).unlink()
+
+
+def _refuse_unreadable(item: "os.DirEntry[str]", most: int) -> None:
+    if not item.is_file(follow_symlinks=False):
+        raise RunFailedError(f"{item.name}: is a link, or no regular file, which is not read")
+    if item.stat(follow_symlinks=False).st_size > most:
+        raise RunFailedError(f"{item.name}: is larger than {mebibytes(most)}")
+
+
+def _refuse_others(report: Report) -> None:
+    """Raise :class:`RunFailedError` if a report names files that are none of its run."""
+    inputs = report.inputs
+    parts = inputs.golden, inputs.run, inputs.baseline, inputs.config, inputs.scores, inputs.judgments
+    named = {file.path for part in parts if part for file in part.files}
+    if inputs.judgments is not None:
+        named.add(inputs.judgments.calibration or "")
+    if others := named - CHECKED:
+        raise RunFailedError(f"{REPORT}: names {shorten(min(others), bounds.NAME)!r}, which is no file of the run")
 
 
 def _end(process: "subprocess.Popen[bytes]", reading: threading.Thread) -> None:

@@ -2,13 +2,15 @@
 
 The worker starts this file as a script, with a pipe as its standard input. When the pipe closes, because the worker
 wants the program to end or because it was killed itself, the program gets SIGTERM, and after some seconds SIGKILL.
-Processes that have left its group are known by a variable in their environment, which they inherit.
+Processes that have left its group are known by a variable in their environment, which they inherit, and on Linux also
+if they have removed it: they become children of this one.
 
     python -I run_guard.py LOCK MARK SECONDS PROGRAM [ARGUMENT…]
 
 The file LOCK is locked until nothing of the program is left, so that two attempts of a run are never at work at once.
 """
 
+import ctypes
 import os
 import select
 import signal
@@ -26,12 +28,15 @@ LOOK = 0.05  # s; how often the program and the pipe are looked at
 VARIABLE = "RAG_CONTRACT_RUN"  # has the mark
 PROCESSES = Path("/proc")  # on Linux; elsewhere, only the group is ended
 CANNOT_START, KILLED = 127, 128
+SET_CHILD_SUBREAPER = 36  # of prctl
 
 
 def main(lock: str, mark: str, seconds: str, *command: str) -> int:
     """Run the program; return its exit code, or 128 and the number of the signal that ended it."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the worker says when to end
         signal.signal(number, lambda *_: None)  # unlike SIG_IGN, the program does not inherit it
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     with Path(lock).open("ab") as file:
         while True:
             kill_marked(mark)  # what the guard of an earlier attempt left, or waits for
@@ -53,6 +58,7 @@ def main(lock: str, mark: str, seconds: str, *command: str) -> int:
             _end(process, float(seconds))
         _signal_group(process, signal.SIGKILL)  # before the process is reaped, while its number is not given away
         code = process.wait()
+        _kill_children()
         kill_marked(mark)
     return code if code >= 0 else KILLED - code
 
@@ -79,6 +85,32 @@ def _end(process: "subprocess.Popen[bytes]", seconds: float) -> None:
 def _signal_group(process: "subprocess.Popen[bytes]", number: signal.Signals) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, number)
+
+
+def _kill_children() -> None:
+    """Kill all children, and theirs, which become ours when their parents end; the program itself has ended."""
+    while killed := [pid for pid in _children() if _is_killed(pid)]:
+        for pid in killed:
+            os.waitpid(pid, 0)
+
+
+def _children() -> Iterator[int]:
+    if sys.platform != "linux":
+        return
+    for entry in PROCESSES.iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):  # it has ended
+                # Its name, which may be anything, is in parentheses; its state and its parent follow.
+                if int((entry / "stat").read_bytes().rpartition(b")")[2].split()[1]) == os.getpid():
+                    yield int(entry.name)
+
+
+def _is_killed(pid: int) -> bool:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except OSError:  # it is of another user
+        return False
+    return True
 
 
 def kill_marked(mark: str) -> None:

@@ -43,7 +43,7 @@ RENEWED = 5  # s; how often a worker is heard
 IDLE = 1  # s; how often a worker looks for runs
 ANOTHER_SECOND = 1.1  # s; entries of the same results differ in theirs
 CHECKS = 5  # how often a run is checked again for that
-FOLDER = re.compile("run-([0-9]+)")
+FOLDER = re.compile("run-([0-9]{1,18})")  # what a database can count
 GIT_CEILING = "GIT_CEILING_DIRECTORIES"
 
 
@@ -116,10 +116,10 @@ class Worker:
         return self._database.write(lambda connection: job(connection, now=self._clock(connection)))
 
     def _claimed(self) -> Claim | None:
-        slugs = {entry.name for entry in self._projects.iterdir() if _can_run(entry)}
         try:
+            slugs = {entry.name for entry in self._projects.iterdir() if can_run(entry)}
             return self._write(partial(claim, owner=self._owner, slugs=slugs))
-        except (BusyError, SQLAlchemyError) as error:
+        except (BusyError, SQLAlchemyError, OSError) as error:
             log.warning("no run can be claimed now: %s", type(error).__name__)
             return None
 
@@ -234,13 +234,14 @@ class _Heart:
     def _beat(self) -> None:
         held = self._held
 
-        def job(connection: Connection) -> Literal["ours", "cancelled", "lost"]:
+        def job(connection: Connection, text: str) -> Literal["ours", "cancelled", "lost"]:
             now = self._clock(connection)
             beat(connection, self._owner, now)
-            return renew(connection, held[0], held[1](), now) if held else "ours"
+            return renew(connection, held[0], text, now) if held else "ours"
 
         try:
-            self.told = self._database.write(job)
+            text = held[1]() if held else ""  # not in the transaction: redacting takes a while, and others would wait
+            self.told = self._database.write(partial(job, text=text))
             self._heard = seconds()
         except Exception as error:  # noqa: BLE001 (whatever it is, nobody hears of this worker)
             log.warning("the database does not hear of this worker: %s", type(error).__name__)
@@ -249,8 +250,10 @@ class _Heart:
                 self.told = "lost"
 
 
-def _can_run(entry: Path) -> bool:
-    return is_folder_name(entry.name) and not entry.is_symlink() and (entry / RECORD).is_file()
+def can_run(entry: Path) -> bool:
+    """Return whether a folder is a project whose system a worker can ask."""
+    # Unlike Path.is_file, this does not raise if the folder cannot be read.
+    return is_folder_name(entry.name) and not entry.is_symlink() and os.path.isfile(entry / RECORD)  # noqa: PTH113
 
 
 def work(place: Place, owner: str, ended: threading.Event) -> None:

@@ -1,14 +1,16 @@
 """Limits on the runs that the service makes itself: how many wait, how often they are tried, what is kept of them."""
 
+import os
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import chdir, suppress
 
 from sqlalchemy import select
 
+from ragcontract.contract.defaults import RUN
 from ragcontract.core import bounds
 from ragcontract.service import run_guard
-from ragcontract.service.project_run import RunLog
+from ragcontract.service.project_run import RunFailedError, RunLog, keep_checked
 from ragcontract.service.run_queue import QueueFullError
 from ragcontract.service.tables import metadata, runs
 from tests.bounds.lab import Case, Cases, Lab
@@ -67,6 +69,16 @@ def printed(lab: Lab, size: int) -> bool:
     return log.text() == text[:size]
 
 
+def recorded(lab: Lab, size: int) -> bool:
+    """Keep what was recorded for the entry of a run, of so many bytes."""
+    (lab.folder / RUN).touch()
+    os.truncate(lab.folder / RUN, size)
+    with chdir(lab.folder), suppress(RunFailedError):
+        keep_checked()
+        return True
+    return False
+
+
 def ending(lab: Lab, seconds: int) -> bool:
     """End a program that needs so many seconds for it, and return whether it was not killed."""
     began, ended = lab.folder / "began", lab.folder / "ended"
@@ -88,6 +100,7 @@ def workers(_lab: Lab, number: int) -> bool:
 CASES: Cases = {
     "SERVICE_WORKERS": Case(workers),
     "RUN_LOG": Case(printed, small=1_000),
+    "RUN_RECORDED": Case(recorded),
     "RUN_GRACE": Case(ending, small=2),
     "RUNS_QUEUED": Case(waiting, small=3),
     "RUN_ATTEMPTS": Case(tried),

@@ -21,6 +21,7 @@ from ragcontract.service.playground import Playground, TargetBusyError, free_que
 from ragcontract.service.tables import audit, candidates, interactions, projects
 from tests.builders import golden
 from tests.service.askers import new_user
+from tests.service.mounting import is_gone
 from tests.service.served import Served
 from tests.service.targets import ANSWERS, BROKEN, project
 
@@ -493,3 +494,63 @@ def test_the_process_needs_nothing_of_the_services_extra(tmp_path: Path) -> None
     loaded = {name.partition(".")[0] for name in answer["response"].split()}
     assert loaded.isdisjoint({"litestar", "sqlalchemy", "alembic", "uvicorn", "jinja2", "prometheus_client", "psycopg"})
     assert "ragcontract" in loaded
+
+
+LEAVES = """
+import pathlib, subprocess, time
+def answer(query):
+    child = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    pathlib.Path(PATH).write_text(str(child.pid))
+    time.sleep(600)
+"""
+
+
+@pytest.mark.usefixtures("_soon")
+def test_what_left_the_group_of_its_process_is_killed_as_well(asked: Asked, tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    project(asked.folder, LEAVES.replace("PATH", repr(str(started))))
+    assert asked.post().status_code == 504
+    assert is_gone(int(started.read_text()))
+
+
+FORGES = """
+from ragcontract.record.adapters.isolated_child import IsolatedChild
+say = IsolatedChild._say
+def forged(self, line):
+    FORGED
+    self._answers.write(json.dumps(line).encode() + b"\\n")
+    self._answers.flush()
+IsolatedChild._say = forged
+import json
+def answer(query):
+    return "said"
+"""
+
+
+@pytest.mark.parametrize(
+    ("forged", "error"),
+    {
+        "line['sources'] = 5": "sources: Expected `array`, got `int`",
+        "line['sources'] = [{'file': 5}]": "sources: ",
+        "line['versions'] = ['a']": None,
+        "line['versions'] = 'text'": None,
+        "line['versions'] = {'a': {'b': 5}}": None,
+    }.items(),
+)
+def test_lines_that_code_has_forged_are_no_fault_of_the_service(asked: Asked, forged: str, error: str | None) -> None:
+    project(asked.folder, FORGES.replace("FORGED", forged))
+    answer = asked.ask()
+    if error:
+        assert error in answer["error"]
+    else:
+        assert (answer["error"], answer["response"]) == (None, "said")
+
+
+def test_of_a_huge_answer_the_beginning_is_stored(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "PLAYGROUND_TEXT", 100)
+    card = "4111 1111 1111 1111"
+    project(asked.folder, f"def answer(query):\n    return {{'response': 'x' * 85 + {card!r} + 'y' * 1000000}}\n")
+    asked.ask()
+    (stored,) = asked.stored()
+    assert len(stored["response"]) <= 100
+    assert "4111" not in stored["response"]

@@ -186,8 +186,8 @@ class HostedSystem(Serve):
         self._is_set_up = False
 
     def versions(self) -> Mapping[str, str]:
-        versions: dict[str, str] = self._description.get("versions", {})
-        return versions
+        versions = self._description.get("versions")
+        return {str(name): str(of) for name, of in versions.items()} if isinstance(versions, dict) else {}
 
     def facts(self) -> Mapping[str, Any]:
         return {**self._description.get("facts", {}), "stray_lines": self._serving.stray}
@@ -203,7 +203,10 @@ class HostedSystem(Serve):
     def _exchange(self, line: Line, seconds: float) -> Line:
         """Send a line and return its answer, without the modules that the process has imported since the last one."""
         answer = {**super()._exchange(line, seconds)}
-        imported = msgspec.convert(answer.pop("sources", []), list[Source])
+        try:  # the code that runs there may write lines of its own
+            imported = msgspec.convert(answer.pop("sources", []), list[Source])
+        except msgspec.ValidationError as error:
+            raise CallFailed("error", f"the process wrote an answer that is none: sources: {error}") from error
         if self._sources is not None:
             self._sources.add(imported)
         return answer
