@@ -160,6 +160,7 @@ def renew(connection: Connection, claim: Claim, log: str | None, now: int) -> Li
 def ask_to_cancel(connection: Connection, run_id: int, now: int) -> bool:
     """Cancel a run, at once if it waits, else as soon as its worker hears of it; return False if it is over."""
     of_run = runs.c.id == run_id
+    connection.execute(select(runs.c.id).where(of_run).with_for_update())  # its worker may just give it back
     at_once = {"state": "cancelled", "cancel": now, "finished_at": now}
     by_nobody = or_(runs.c.state == "queued", _lost(now))
     if connection.execute(runs.update().where(of_run, by_nobody).values(at_once | FREE)).rowcount:

@@ -89,12 +89,18 @@ class Schedule:
             due = {row["name"]: row for row in rows.mappings()}
         for slug, problem in problems.items():
             self._note(due.pop(task_of(slug), None), problem)
+        ended = {
+            name for name, row in due.items() if row["next_at"] < now - DAY
+        }  # of a project that is mounted nowhere
         for project in mounted:
             if project.file.schedule is not None and project.can_run:
-                self._look_at(project, project.file.schedule, due.pop(task_of(project.slug), None), now)
+                ended.discard(task_of(project.slug))
+                self._look_at(project, project.file.schedule, due.get(task_of(project.slug)), now)
+            else:
+                ended |= due.keys() & {task_of(project.slug)}
         self._database.write(lambda connection: alert_of_lost_runs(connection, time_of(connection)))
-        if due:
-            self._database.write(lambda connection: connection.execute(tasks.delete().where(tasks.c.name.in_(due))))
+        if ended:
+            self._database.write(lambda connection: connection.execute(tasks.delete().where(tasks.c.name.in_(ended))))
 
     def _mounted(self, folder: Path) -> tuple[list[MountedProject], dict[str, str]]:
         """Return the projects that are mounted now, and what is wrong with others by the names of their folders."""

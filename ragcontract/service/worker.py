@@ -37,6 +37,7 @@ from ragcontract.service.run_queue import Claim, Ended, beat, claim, end, finish
 from ragcontract.service.tables import runs
 
 T = TypeVar("T")
+Heard = Literal["ours", "cancelled", "lost"]
 log = logging.getLogger(__name__)
 RUNS = "rag-contract-runs"  # the folder of the runs' folders
 RENEWED = 5  # s; how often a worker is heard
@@ -119,7 +120,7 @@ class Worker:
         try:
             slugs = {entry.name for entry in self._projects.iterdir() if can_run(entry)}
             return self._write(partial(claim, owner=self._owner, slugs=slugs))
-        except (BusyError, SQLAlchemyError, OSError) as error:
+        except (BusyError, SQLAlchemyError, OSError) as error:  # OSError: the folder of the projects is away
             log.warning("no run can be claimed now: %s", type(error).__name__)
             return None
 
@@ -197,7 +198,7 @@ class Worker:
 
 
 class _Heart:
-    """The thread that says that a worker lives, and holds its run. ``told`` is what it last heard of the run."""
+    """The thread that says that a worker lives, and holds its run."""
 
     def __init__(self, database: Database, owner: str, clock: Callable[[Connection], int]) -> None:
         self._database, self._owner, self._clock = database, owner, clock
@@ -205,8 +206,16 @@ class _Heart:
         self._changing = threading.Lock()
         self._ended = threading.Event()
         self._heard = seconds()
-        self.told: Literal["ours", "cancelled", "lost"] = "ours"
+        self._told: Heard = "ours"
         self._thread = threading.Thread(target=self._run, name="heart", daemon=True)
+
+    @property
+    def told(self) -> Heard:
+        """What was last heard of the run. It is lost if nothing was heard for long, even while the database hangs.
+
+        Others take the run when its lease has ended, and then nothing of it may run here.
+        """
+        return "lost" if seconds() - self._heard > bounds.LEASE_SECONDS / 2 else self._told
 
     def start(self) -> None:
         self._thread.start()
@@ -218,7 +227,7 @@ class _Heart:
     def hold(self, held: Claim, text: Callable[[], str]) -> None:
         """Hold a run from now on, and store what ``text`` returns."""
         with self._changing:
-            self._held, self.told, self._heard = (held, text), "ours", seconds()
+            self._held, self._told, self._heard = (held, text), "ours", seconds()
 
     def release(self) -> None:
         with self._changing:
@@ -234,24 +243,21 @@ class _Heart:
     def _beat(self) -> None:
         held = self._held
 
-        def job(connection: Connection, text: str) -> Literal["ours", "cancelled", "lost"]:
+        def job(connection: Connection, text: str) -> Heard:
             now = self._clock(connection)
             beat(connection, self._owner, now)
             return renew(connection, held[0], text, now) if held else "ours"
 
         try:
             text = held[1]() if held else ""  # not in the transaction: redacting takes a while, and others would wait
-            self.told = self._database.write(partial(job, text=text))
+            self._told = self._database.write(partial(job, text=text))
             self._heard = seconds()
         except Exception as error:  # noqa: BLE001 (whatever it is, nobody hears of this worker)
             log.warning("the database does not hear of this worker: %s", type(error).__name__)
-            # Others take the run when its lease has ended, and then nothing of it may run here.
-            if seconds() - self._heard > bounds.LEASE_SECONDS / 2:
-                self.told = "lost"
 
 
 def can_run(entry: Path) -> bool:
-    """Return whether a folder is a project whose system a worker can ask."""
+    """Return whether a folder has a project that a worker can run; one that nobody may read has none."""
     # Unlike Path.is_file, this does not raise if the folder cannot be read.
     return is_folder_name(entry.name) and not entry.is_symlink() and os.path.isfile(entry / RECORD)  # noqa: PTH113
 

@@ -19,6 +19,8 @@ from tests.process import rag_contract
 from tests.service.mounting import wait_until
 from tests.service.test_run_queue import HOUR, NOW, Queue
 
+SECOND = 8  # s
+
 
 def a_queue(lab: Lab) -> Queue:
     database = a_database(lab)
@@ -80,11 +82,15 @@ def recorded(lab: Lab, size: int) -> bool:
 
 
 def ending(lab: Lab, seconds: int) -> bool:
-    """End a program that needs so many seconds for it, and return whether it was not killed."""
-    began, ended = lab.folder / "began", lab.folder / "ended"
-    slow = f"signal.signal(15, lambda *_: (time.sleep({seconds} - 0.5), pathlib.Path({str(ended)!r}).touch(), exit()))"
+    """End a program that needs so many seconds for it, and return whether it was not killed.
+
+    Its seconds are longer ones, so that a slow machine changes nothing; half of one is left.
+    """
+    began, ended, needs = lab.folder / "began", lab.folder / "ended", (seconds - 1) * SECOND
+    slow = f"signal.signal(15, lambda *_: (time.sleep({needs}), pathlib.Path({str(ended)!r}).touch(), exit()))"
+    grace = str((bounds.RUN_GRACE - 0.5) * SECOND)
     program = f"import pathlib, signal, time; {slow}; pathlib.Path({str(began)!r}).touch(); time.sleep(60)"
-    argv = [run_guard.__file__, str(lab.folder / "lock"), "mark", str(bounds.RUN_GRACE), sys.executable, "-c", program]
+    argv = [run_guard.__file__, str(lab.folder / "lock"), "mark", grace, sys.executable, "-c", program]
     with subprocess.Popen([sys.executable, "-I", *argv], stdin=subprocess.PIPE) as guard:
         wait_until(began.exists)
         guard.communicate()
@@ -101,7 +107,7 @@ CASES: Cases = {
     "SERVICE_WORKERS": Case(workers),
     "RUN_LOG": Case(printed, small=1_000),
     "RUN_RECORDED": Case(recorded),
-    "RUN_GRACE": Case(ending, small=2),
+    "RUN_GRACE": Case(ending, small=1),
     "RUNS_QUEUED": Case(waiting, small=3),
     "RUN_ATTEMPTS": Case(tried),
     "RUN_LAST_LINES": Case(last_lines),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, select, text
 from sqlalchemy.exc import IntegrityError
 
 from ragcontract.core import bounds
@@ -240,6 +240,21 @@ def test_the_worker_hears_that_its_run_is_cancelled(queue: Queue) -> None:
     assert queue.renew(found) == "cancelled"
     assert queue.end(found)
     assert not queue.cancel(number)
+
+
+@pytest.mark.parametrize("kind", ["postgres"])  # where writes overlap
+def test_a_run_that_its_worker_gives_back_meanwhile_is_cancelled(queue: Queue) -> None:
+    number = queue.add()
+    queue.held("w1")
+    waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+    with ThreadPoolExecutor(1) as pool:
+        with queue.database.engine.begin() as connection:
+            give_back(connection, "w1", NOW)
+            cancelled = pool.submit(queue.cancel, number)
+            while not connection.execute(waiting).scalar_one():
+                assert not cancelled.done()
+        assert cancelled.result()
+    assert queue.state(number) == "cancelled"
 
 
 def test_a_cancelled_run_whose_worker_died_is_not_tried_again(queue: Queue) -> None:

@@ -118,14 +118,11 @@ def test_a_removed_schedule_leaves_no_row(nights: Nights) -> None:
     removals: list[Callable[[], object]] = [
         lambda: mount(nights.folder, text="name: Docs\n"),
         lambda: mount(nights.folder, record=False),
-        lambda: shutil.rmtree(nights.folder / "docs"),
     ]
     for place, remove in enumerate(removals):
         now = DUE + place * 10 * DAY
         mount(nights.folder)
-        mount(nights.folder, "other")
         assert nights.at(now - 1) == 0
-        shutil.rmtree(nights.folder / "other")
         remove()
         nights.database.write(lambda connection: connection.execute(insert(tasks).values(name="worker:x", next_at=1)))
         assert nights.at(now) == 0
@@ -183,6 +180,31 @@ def test_two_services_on_one_database_start_a_night_once(migrated: URL, tmp_path
                 counts = connection.execute(select(func.count()).select_from(runs).group_by(runs.c.project_id))
                 assert [*counts.scalars()] == [night + 1] * 9
         assert [each.errors for each in services] == [[], []]
+
+
+def test_services_with_other_projects_lose_no_night_of_each_other(database: Database, tmp_path: Path) -> None:
+    first = Nights(database, mount(tmp_path / "first"))
+    second = Nights(database, mount(tmp_path / "second", "shop"))
+    for each in (first, second):
+        assert each.at(DUE - 1) == 0
+    assert (second.at(DUE), first.at(DUE + 1)) == (1, 1)
+
+
+def test_a_project_that_is_away_for_a_while_loses_no_night(nights: Nights) -> None:
+    nights.at(DUE - 1)
+    away = (nights.folder / "docs").rename(nights.folder.with_name("away"))
+    assert nights.at(DUE) == 0
+    away.rename(nights.folder / "docs")
+    assert nights.at(DUE + HOUR) == 1
+
+
+def test_a_schedule_that_no_service_has_leaves_no_row(nights: Nights) -> None:
+    nights.at(DUE - 1)
+    shutil.rmtree(nights.folder / "docs")
+    nights.at(DUE + DAY)
+    assert nights.next_at() == DUE
+    nights.at(DUE + DAY + 1)
+    assert nights.next_at() is None
 
 
 def test_what_is_mounted_is_read_again_at_each_look(nights: Nights) -> None:

@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -224,6 +225,35 @@ def test_a_worker_that_has_lost_its_run_ends_it_and_stores_nothing(mounted: Moun
     row = mounted.row(number)
     assert (row.state, row.lease_owner, row.attempt) == ("running", "another", 2)
     assert [each.name for each in mounted.runs.iterdir() if each.is_dir()] == [f"run-{number}"]
+
+
+@SQLITE_ONLY
+def test_a_worker_whose_database_hangs_ends_its_run(
+    mounted: Mounted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pids, goes_on = hanging(mounted, tmp_path), threading.Event()
+    number = mounted.add()
+    with mounted.worker():
+        wait_until(lambda: len(pids()) == 4)
+        monkeypatch.setattr("ragcontract.service.worker.renew", lambda *_: goes_on.wait() and "ours")
+        monkeypatch.setattr(bounds, "LEASE_SECONDS", 1)
+        try:
+            wait_until(lambda: all(map(is_gone, pids())))
+        finally:
+            goes_on.set()
+    assert mounted.row(number).entry is None
+
+
+@SQLITE_ONLY
+def test_a_worker_waits_for_projects_that_are_away(mounted: Mounted, caplog: pytest.LogCaptureFixture) -> None:
+    away = mounted.folder.with_name("away")
+    mounted.folder.rename(away)
+    number = mounted.add()
+    with mounted.worker():
+        wait_until(lambda: "no run can be claimed now: FileNotFoundError" in caplog.text)
+        away.rename(mounted.folder)
+        wait_until(lambda: mounted.is_over(number))
+    assert mounted.row(number).state == "completed", mounted.row(number).problem
 
 
 def test_a_worker_that_is_asked_to_stop_gives_its_run_back(mounted: Mounted, tmp_path: Path) -> None:
