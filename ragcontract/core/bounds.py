@@ -419,6 +419,7 @@ BODY_SECONDS = 30  # s; until the body of a request is there; 408
 PLAYGROUND_PROCESSES = 4  # processes; those that answer in the playground; the one that waits longest is ended, or 503
 PLAYGROUND_IDLE = 600  # s; such a process that nobody asks; it is ended
 PLAYGROUND_SECONDS = 60  # s; an answer in the playground, and the start of its process; the process is killed, 504
+PLAYGROUND_FILES = 5_000  # files; those of a project that start its process again when they change; no others do
 PLAYGROUND_QUERY = 20_000  # characters; a question in the playground, or an earlier message; 422
 PLAYGROUND_MESSAGES = 100  # messages; those before a question in the playground; 422
 PLAYGROUND_TEXT = 20_000  # characters; a text of an answer in the playground; cut, with an ellipsis

@@ -109,8 +109,7 @@ def read_target_file(path: str, secrets: Secrets, *, kinds: Modules = KINDS, aro
         try:
             made = msgspec.convert(value, record)
         except msgspec.ValidationError as error:
-            whole = record_of(known, kinds, around)  # knows all keys, to suggest from
-            wrong = mismatches(value, whole) or [Mismatch((), str(error))]
+            wrong = mismatches(value, _widest_record(record, known, kinds, around)) or [Mismatch((), str(error))]
             problems += [(document.line(mismatch.path), mismatch) for mismatch in wrong]
     if problems:
         problems.sort(key=lambda problem: problem[0])
@@ -139,6 +138,14 @@ def schema() -> dict[str, Any]:
         definitions["RecordFile"]["properties"][name]["anyOf"][0]["$ref"] = f"#/$defs/{name}"
     definitions["RecordFile"]["oneOf"] = [{"required": [name]} for name in KINDS]
     return made
+
+
+def _widest_record(record: type[Struct], known: Modules, kinds: Modules, around: Modules) -> type[Struct]:
+    """Return the record that knows all keys, to suggest from; ``record`` if an extra of another kind is missing."""
+    try:
+        return record_of(known, kinds, around)
+    except InputError:
+        return record
 
 
 def record_of(modules: Modules, kinds: Modules, around_: Modules) -> type[Struct]:

@@ -11,7 +11,8 @@ import sys
 import threading
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -250,14 +251,28 @@ class Playground:
 
 
 def _digest(project: MountedProject) -> str:
-    """Return the digest of the files that a process is started from; raises InputError if record.yml is no file."""
+    """Return a digest that changes with the project's files; raises InputError if record.yml is no file."""
     try:
         data = read_regular(project.folder / RECORD, bounds.CONFIG)
     except OSError as error:
         raise InputError([f"{RECORD}: {read_problem(error)}"]) from error
     if data is None:
         raise InputError([f"{RECORD}: {NOT_REGULAR}"])
-    return hashlib.sha256(msgspec.json.encode(project.file) + data).hexdigest()
+    stamps = [*islice(_stamps(project.folder), bounds.PLAYGROUND_FILES)]
+    return hashlib.sha256(msgspec.json.encode([project.file, data, stamps])).hexdigest()
+
+
+def _stamps(folder: Path) -> Iterator[tuple[bytes, int, int]]:
+    """Yield what changes when somebody edits a file: the code that a process has read is no longer that of the file."""
+    for path, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith((".", "__pycache__")))
+        for name in sorted(names):
+            if name.startswith("."):
+                continue
+            file = Path(path, name)
+            with suppress(FileNotFoundError):
+                status = file.lstat()
+                yield bytes(file), status.st_size, status.st_mtime_ns
 
 
 def free_question(query: str) -> Question:

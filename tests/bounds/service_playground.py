@@ -85,6 +85,25 @@ def processes(lab: Lab, number: int) -> bool:
     return is_whole
 
 
+def watched(lab: Lab, number: int) -> bool:
+    """Return whether the last of so many files of a project starts its process again."""
+    code = "import os\ndef answer(query):\n    return {'response': str(os.getpid()), 'results': []}\n"
+    folder = project(lab.folder / "projects", code)
+    home = folder / "docs"
+    last = ""
+    for each in range(number - len([*home.iterdir()])):
+        last = f"z{each:06}"
+        (home / last).touch()
+    made = Playground(folder)
+    before = made.ask("docs", free_question("x")).row
+    (home / last).write_text("changed")
+    after = made.ask("docs", free_question("x")).row
+    made.close()
+    assert before
+    assert after
+    return bool(before["response"] != after["response"])
+
+
 def idle(lab: Lab, seconds: int) -> bool:
     """Return whether a process lives on that nobody has asked for so long."""
     clock = [0.0]
@@ -142,6 +161,7 @@ CASES: Cases = {
     "PLAYGROUND_ITEMS": Case(items, small=3),
     "PLAYGROUND_GOLDEN": Case(golden_on_the_page, small=3),
     "PLAYGROUND_PROCESSES": Case(processes, small=2),
+    "PLAYGROUND_FILES": Case(watched, small=10),
     "PLAYGROUND_IDLE": Case(idle),
     "PLAYGROUND_SECONDS": Case(an_answer),
     "CANDIDATES_WAITING": Case(waiting, small=3),

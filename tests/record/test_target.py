@@ -13,6 +13,8 @@ from ragcontract.core.errors import InputError
 from ragcontract.core.lines import Line
 from ragcontract.net.secrets import Secrets
 from ragcontract.record.adapters.python_code import PythonCode
+from ragcontract.record.interface import Surroundings
+from ragcontract.record.target import read_target
 from ragcontract.record.target_registry import KINDS, Modules
 from tests.process import spawn
 from tests.record.systems import asked, doc_ids, target_of
@@ -235,6 +237,15 @@ for fails in (
         "doc_id: an expression needs jmespath: pip install 'rag-contract[record]'",
         "this target needs jmespath: pip install 'rag-contract[record]'",
     ]
+
+
+def test_a_mistake_is_named_without_the_extra_of_another_kind() -> None:
+    Path("needy.py").write_text("raise ModuleNotFoundError(name='jmespath')\n")
+    sys.path.insert(0, "")
+    kinds = {**KINDS, "needy": Line(home="needy")}
+    Path("record.yml").write_text("python:\n  objekt: search.py:find\n")
+    with pytest.raises(InputError, match=r"record\.yml:2: python\.objekt: unknown key; did you mean 'object'\?"):
+        read_target("record.yml", Surroundings(), kinds=kinds)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

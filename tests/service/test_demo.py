@@ -12,7 +12,7 @@ from sqlalchemy import select
 
 from ragcontract.service.database import Database
 from ragcontract.service.demo import demo_database
-from ragcontract.service.demo.demo_database import fill
+from ragcontract.service.demo.demo_database import fill, mount
 from ragcontract.service.demo.demo_story import (
     FLAKY,
     NIGHTS,
@@ -26,6 +26,7 @@ from ragcontract.service.demo.demo_story import (
 from ragcontract.service.tables import runs, trends
 from tests.process import rag_contract
 from tests.runner import ROOT
+from tests.service import mounting
 from tests.service.running import Process, serving
 
 NOW = datetime(2026, 11, 29, 8, 30, tzinfo=UTC)  # a Sunday
@@ -186,6 +187,19 @@ def test_each_system_can_be_asked(slug: str, golden_id: str, demo: Demo) -> None
     judged = answer.json()["golden"]
     assert (judged["id"], judged["status"]) == (golden_id, "pass"), answer.text
     assert all(rule["holds"] for rule in judged["rules"])
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+@pytest.mark.parametrize("slug", [DOCS, AGENT, CHATBOT, SEARCH])
+def test_a_run_that_somebody_starts_passes(
+    slug: str, database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mounting, "SLUG", slug)
+    mounted = mounting.Mounted(database, tmp_path)
+    mount(tmp_path / "demo", NOW)
+    mounted.folder = tmp_path / "demo"
+    run = mounted.made()
+    assert (run.state, run.verdict, run.problem) == ("completed", "pass", None), run.log
 
 
 def test_reports_have_paths_as_in_a_repository(demo: Demo) -> None:

@@ -267,6 +267,15 @@ def test_a_process_lives_on_until_its_files_change(asked: Asked) -> None:
     assert until(lambda: not is_alive(first))
 
 
+def test_a_system_that_was_corrected_answers_at_once(asked: Asked) -> None:
+    code = "import words\ndef answer(query):\n    return {'response': words.TEXT, 'results': []}\n"
+    words = project(asked.folder, code) / "docs/words.py"
+    words.write_text("TEXT = 'wrong'\n")
+    assert asked.ask()["response"] == "wrong"
+    words.write_text("TEXT = 'correct'\n")
+    assert asked.ask()["response"] == "correct"
+
+
 WAITS = """
 import pathlib, time
 HERE = pathlib.Path(__file__).parent

@@ -11,7 +11,8 @@ from sqlalchemy import select, update
 from ragcontract.history.entry import NewEntry
 from ragcontract.service.database import Database
 from ragcontract.service.tables import projects, trends
-from ragcontract.service.trends import Trend
+from ragcontract.service.trends import MetricTrend, Trend, TrendRun
+from ragcontract.service.web.pages.project import chart_of
 from tests.builders import as_jsonl, golden
 from tests.history.entries import FIRST
 from tests.history.trends import LIMITS, commit_of, contract, ids_of, results_at, run_at, runs_of
@@ -69,6 +70,12 @@ def test_the_first_sentence_names_the_commit_since_which_it_is_worse(served: Ser
     points = page.text.partition("Change points")[2].partition("Newest runs")[0]
     assert f"✕ Worse since {short(21)} (2026-12-02): MRR@5 1.000 → 0.840 without a change, these runs do not" in points
     assert [name for name in IDS if f"{name} MRR@5 1.000 → 0.200 What about {name}?" in points] == IDS[:5]
+
+
+def test_a_run_without_a_commit_has_its_number_in_charts() -> None:
+    runs = [TrendRun(7, "a", 0, None), TrendRun(8, "b", 1, commit_of(8))]
+    chart = chart_of(runs, MetricTrend(label="MRR@5"), [1.0, 0.5])
+    assert [point.commit for point in chart.points] == ["run 7", short(8)]
 
 
 def test_a_loss_that_was_made_up_for_is_a_change_point_but_no_loss(served: Served) -> None:

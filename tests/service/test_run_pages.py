@@ -81,7 +81,7 @@ def test_what_changed_since_the_last_pass_is_the_answer(served: Served, pages: P
     between = f"https://github.com/org/app/compare/{commit_of(0):0<40}...{commit_of(3):0<40}"
     assert between in page.links
     passing = pages.get(f"/runs/{first}")
-    assert answer_of(passing).startswith("No run of main passed before this one in a way that makes a baseline: ")
+    assert answer_of(passing).startswith("There is nothing to compare with: no earlier run of main passed.")
 
 
 @pytest.mark.usefixtures("folder")
@@ -238,10 +238,7 @@ def test_a_newer_contract_compares_the_runs_again(served: Served, pages: Pages) 
 def test_what_cannot_be_compared_is_a_sentence_with_links_that_help(served: Served, pages: Pages) -> None:
     without = add(served, 0)
     page = pages.get(f"/runs/{without}/compare/last-pass")
-    assert (
-        "No run of main passed before this one in a way that makes a baseline, so there is nothing to compare it with."
-        in page.text
-    )
+    assert "There is nothing to compare with: no earlier run of main passed." in page.text
     first, last = add(served, 1, HELD), add(served, 2, LOST)
     page = pages.get(f"/runs/{last}/compare/{without}")
     assert "These runs cannot be compared: " in page.text

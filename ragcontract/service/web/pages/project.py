@@ -177,13 +177,15 @@ def chart_of(runs: Sequence[TrendRun], of_metric: MetricTrend, values: Sequence[
     return Chart(
         label=of_metric.label or "",
         scale=scale,
-        points=[
-            Point(value=value, when=when(run.at), commit=short_commit(run.commit), state=run.state)
-            for run, value in known
-        ],
+        points=[Point(value=value, when=when(run.at), commit=_name_of(run), state=run.state) for run, value in known],
         lines=list(lines_of(of_metric.limits, of_metric.level, scale)),
-        changes={place: short_commit(run.commit) for place, (run, _) in enumerate(known) if run.id in changed},
+        changes={place: _name_of(run) for place, (run, _) in enumerate(known) if run.id in changed},
     )
+
+
+def _name_of(run: TrendRun) -> str:
+    """Return the commit of a run, or its number: runs of the service have no commit."""
+    return short_commit(run.commit) if run.commit else f"run {run.id}"
 
 
 def _changes(trend: Trend) -> Iterator[RunChange]:
