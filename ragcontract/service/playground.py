@@ -16,10 +16,10 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from ragcontract.contract.defaults import GOLDEN
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.files.opening import read_problem, read_regular
 from ragcontract.net.secrets import Secrets, of_environment, wrong_names
 from ragcontract.record.adapters.command import HostedSystem
 from ragcontract.record.adapters.process_serve import Program
@@ -29,8 +29,7 @@ from ragcontract.record.interface import CallFailed, Context, Json, Response, Su
 from ragcontract.record.record_options import TOP
 from ragcontract.record.run_rows import Rows
 from ragcontract.service.database import seconds
-from ragcontract.service.known_contract import GOLDEN
-from ragcontract.service.mounted import NOT_REGULAR, RECORD, MountedProject, project_in
+from ragcontract.service.mounted import RECORD, MountedProject, content_of, project_in
 from ragcontract.service.project_environment import project_environ
 from ragcontract.service.question_similarity import Questions
 
@@ -242,13 +241,8 @@ class Playground:
 
 
 def _digest(project: MountedProject) -> str:
-    """Return the digest of the files that a process is started from; raises InputError if record.yml is no file."""
-    try:
-        data = read_regular(project.folder / RECORD, bounds.CONFIG)
-    except OSError as error:
-        raise InputError([f"{RECORD}: {read_problem(error)}"]) from error
-    if data is None:
-        raise InputError([f"{RECORD}: {NOT_REGULAR}"])
+    """Return the digest of the files that a process is started from; raises InputError if record.yml cannot be read."""
+    data = content_of(project.folder, RECORD, bounds.CONFIG) or b""
     return hashlib.sha256(msgspec.json.encode(project.file) + data).hexdigest()
 
 
