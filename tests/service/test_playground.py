@@ -22,7 +22,7 @@ from ragcontract.service.tables import audit, candidates, interactions, projects
 from tests.builders import golden
 from tests.service.askers import new_user
 from tests.service.served import Served
-from tests.service.targets import ANSWERS, BROKEN, project
+from tests.service.targets import ANSWERS, BROKEN, mounted, project
 
 QUESTION = {"query": "Where is the first text?"}
 SECRET, OURS = "token-of-the-search-8841", "HUNTER2_1177_WE_HAVE"  # with no piece in common
@@ -251,7 +251,8 @@ def test_a_link_in_place_of_the_record_file_is_not_followed(asked: Asked, tmp_pa
     target = asked.folder / "docs/record.yml"
     target.rename(tmp_path / "elsewhere.yml")
     target.symlink_to(tmp_path / "elsewhere.yml")
-    assert "is a link" in asked.ask()["error"]
+    answer = asked.post()
+    assert (answer.status_code, "record.yml: is a link" in answer.json()["detail"]) == (409, True)
 
 
 def test_a_process_lives_on_until_its_files_change(asked: Asked) -> None:
@@ -299,10 +300,10 @@ def test_a_few_processes_at_most_live_and_idle_ones_are_ended(tmp_path: Path, mo
     code = "import os\ndef answer(query):\n    return {'response': str(os.getpid()), 'results': []}\n"
     for slug in ("a", "b", "c"):
         project(tmp_path, code, slug=slug)
-    playground = Playground(tmp_path)
+    playground = Playground()
 
     def asked_of(slug: str) -> int:
-        row = playground.ask(slug, free_question("x")).row
+        row = playground.ask(mounted(tmp_path, slug), free_question("x")).row
         assert row
         return int(row["response"])
 
@@ -319,7 +320,7 @@ def test_a_few_processes_at_most_live_and_idle_ones_are_ended(tmp_path: Path, mo
     assert not is_alive(third)
     playground.close()
     with pytest.raises(TargetBusyError):
-        playground.ask("a", free_question("x"))
+        playground.ask(mounted(tmp_path, "a"), free_question("x"))
 
 
 EVIL = "import pathlib\npathlib.Path(__file__).with_name('ran').touch()\ndef run(query):\n    return []\n"
