@@ -60,14 +60,14 @@ def judged(contract: Contract, query: GoldenQuery, row: Mapping[str, Any], now: 
     report = _checked(contract, query, row, now)
     result = report.queries[0]
     enforced = [*_enforced(contract, query)]
-    names = [name_of(rule) for rule, _ in enforced]
+    names = [_name_of(rule) for rule, _ in enforced]
     rules = []
     for (rule, written), name in zip(enforced, names, strict=True):
         problems = _broken(result, name)
         if problems and written is not None and names.count(name) > 1:  # which of them is it?
             alone = replace(query, rules=(written,))
             problems = _broken(_checked(contract, alone, row, now).queries[0], name)
-        rules.append(JudgedRule(rule=name, settings=settings_of(rule), holds=not problems, problems=problems))
+        rules.append(JudgedRule(rule=name, settings=_settings_of(rule), holds=not problems, problems=problems))
     others = dict.fromkeys(violation.rule for violation in result.violations if violation.rule not in names)
     rules += [JudgedRule(rule=name, settings="", holds=False, problems=_broken(result, name)) for name in others]
     metrics = [*_metrics(report, result)]
@@ -118,7 +118,7 @@ def _metrics(report: Report, result: QueryReport) -> Iterator[JudgedMetric]:
 
 def rules_of(contract: Contract, query: GoldenQuery) -> Sequence[tuple[str, str]]:
     """Return the names of the rules of a query that are enforced, each with its settings as JSON."""
-    return [(name_of(rule), settings_of(rule)) for rule, _ in _enforced(contract, query)]
+    return [(_name_of(rule), _settings_of(rule)) for rule, _ in _enforced(contract, query)]
 
 
 def _enforced(contract: Contract, query: GoldenQuery) -> Iterator[tuple[Rule, RowRule | None]]:
@@ -130,12 +130,12 @@ def _enforced(contract: Contract, query: GoldenQuery) -> Iterator[tuple[Rule, Ro
         yield of_row.inner, of_row
 
 
-def name_of(rule: Rule) -> str:
+def _name_of(rule: Rule) -> str:
     """Return the name of a rule in reports."""
     return names_of(type(rule))[0]
 
 
-def settings_of(rule: Rule) -> str:
+def _settings_of(rule: Rule) -> str:
     """Return what a rule wants, as the names and values of its row."""
     fields = msgspec.to_builtins(rule, enc_hook=str)
     del fields["type"]

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from sqlalchemy import Connection, Row, select
 
 from ragcontract import pipeline
+from ragcontract.contract.defaults import CONFIG, GOLDEN
 from ragcontract.contract.resolve import Contract
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
@@ -28,15 +29,13 @@ from ragcontract.decision.evaluated import plan_of
 from ragcontract.evaluation.source import Inputs
 from ragcontract.files.json_lines import UNDECODABLE
 from ragcontract.files.json_text import check_nesting
-from ragcontract.files.opening import read_problem, read_regular
 from ragcontract.history.page_runs import Today
 from ragcontract.history.service_files import ContractOfDay
 from ragcontract.service.blobs import blob
-from ragcontract.service.mounted import NOT_REGULAR
+from ragcontract.service.mounted import content_of
 from ragcontract.service.projects_and_runs import newest_run
 from ragcontract.service.tables import projects, runs
 
-GOLDEN, CONFIG = "golden.jsonl", "ragcontract.yml"
 NONE_KNOWN = "no contract is known: no run of the branch was sent with its golden queries, and none is mounted"
 
 
@@ -89,24 +88,14 @@ def _mounted(connection: Connection, project_id: int, folder: Path | None) -> by
     if folder is None:
         return None
     slug: str = connection.execute(select(projects.c.slug).where(projects.c.id == project_id)).scalar_one()
-    home = folder / slug
-    if home.is_symlink():
-        raise InputError([f"{slug}: {NOT_REGULAR}"])
-    golden, config = (_text_of(home, name) for name in (GOLDEN, CONFIG))
+    golden, config = (_text_of(folder / slug, name) for name in (GOLDEN, CONFIG))
     return msgspec.json.encode(ContractOfDay(golden=[golden], config=config)) if golden is not None else None
 
 
 def _text_of(home: Path, name: str) -> str | None:
+    data = content_of(home, name, bounds.SERVICE_CONTRACT)
     try:
-        data = read_regular(home / name, bounds.SERVICE_CONTRACT)
-        if data is None or len(data) > bounds.SERVICE_CONTRACT:
-            large = f"is larger than {mebibytes(bounds.SERVICE_CONTRACT)}"
-            raise InputError([f"{name}: {NOT_REGULAR if data is None else large}"])
-        return data.decode()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise InputError([f"{name}: {read_problem(error)}"]) from error
+        return None if data is None else data.decode()
     except UnicodeDecodeError as error:
         raise InputError([f"{name}: is not UTF-8"]) from error
 

@@ -30,7 +30,7 @@ from ragcontract.service.tables import projects
 
 FILE, RECORD = "project.yml", "record.yml"
 REDACTED = ("email", "phone", "card", "iban", "key")
-NOT_REGULAR = "is a link, or no regular file, which is not read; put the file itself there"
+_NOT_REGULAR = "is a link, or no regular file, which is not read; put the file itself there"
 IS_NAME = "lower-case letters, digits, dots, hyphens and underscores, 60 at most"
 
 Share = Annotated[float, Meta(ge=0, le=1)]
@@ -127,6 +127,25 @@ def folders_in(folder: Path) -> list[Path]:
         raise InputError([f"{visible(str(folder))}: {read_problem(error)}"]) from error
 
 
+def content_of(folder: Path, name: str, limit: int) -> bytes | None:
+    """Read a file of a mounted project; None if there is none. Raises :class:`InputError`, which names the file."""
+    if folder.is_symlink():
+        raise InputError([f"{folder.name}: {_NOT_REGULAR}"])
+    try:
+        data = read_regular(folder / name, limit)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise InputError([f"{name}: {read_problem(error)}"]) from error
+    if data is None or len(data) > limit:
+        raise InputError([f"{name}: {_wrong_kind(data, limit)}"])
+    return data
+
+
+def _wrong_kind(data: bytes | None, limit: int) -> str:
+    return _NOT_REGULAR if data is None else f"is larger than {mebibytes(limit)}"
+
+
 def _project(path: Path, problems: Collector) -> MountedProject | None:
     """Read a project; None if anything is wrong with it, which is among the problems then."""
     if why := _why_not_a_project(path):
@@ -158,7 +177,7 @@ def _project_file(path: Path, problems: Collector) -> ProjectFile | None:
         problems.problem(place, read_problem(error))
         return None
     if data is None or len(data) > bounds.CONFIG:
-        problems.problem(place, NOT_REGULAR if data is None else f"is larger than {mebibytes(bounds.CONFIG)}")
+        problems.problem(place, _wrong_kind(data, bounds.CONFIG))
         return None
     if not data.strip():
         problems.problem(place, "is empty; write at least `name:` and how the project is called")

@@ -18,10 +18,10 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from ragcontract.contract.defaults import GOLDEN
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.files.opening import read_problem, read_regular
 from ragcontract.net.secrets import Secrets, of_environment, wrong_names
 from ragcontract.record.adapters.command import HostedSystem
 from ragcontract.record.adapters.process_serve import Program
@@ -31,8 +31,7 @@ from ragcontract.record.interface import CallFailed, Context, Json, Response, Su
 from ragcontract.record.record_options import TOP
 from ragcontract.record.run_rows import Rows
 from ragcontract.service.database import seconds
-from ragcontract.service.known_contract import GOLDEN
-from ragcontract.service.mounted import NOT_REGULAR, RECORD, MountedProject, project_in
+from ragcontract.service.mounted import RECORD, MountedProject, content_of
 from ragcontract.service.project_environment import project_environ
 from ragcontract.service.question_similarity import Questions
 from ragcontract.service.run_guard import VARIABLE, kill_marked
@@ -41,10 +40,6 @@ FREE = "playground"  # in place of the id of a golden query
 SLOW = {"read_timeout", "timeout"}
 ENDED = SLOW | {"process_ended"}  # failures after which a process is gone, but not what it has started
 LOOKS = 20  # for processes that nobody asks, while one of them may wait
-
-
-class NoTargetError(Exception):
-    """A project that cannot be asked, because nothing says how; the message says what is missing."""
 
 
 class TargetBusyError(Exception):
@@ -132,11 +127,11 @@ def _latency(response: Response, measured: float) -> float:
 
 
 class Playground:
-    """The processes of the projects in a folder, and the thread that ends those that nobody asks."""
+    """The processes of mounted projects, and the thread that ends those that nobody asks."""
 
-    def __init__(self, folder: Path | None, environ: Mapping[str, str] | None = None) -> None:
+    def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         """Start nothing; ``environ`` is the service's environment, of which projects get little."""
-        self._folder, self._environ = folder, os.environ if environ is None else environ
+        self._environ = os.environ if environ is None else environ
         self._targets: dict[str, _Target] = {}
         self._questions: dict[str, Questions] = {}
         self._lock = threading.Lock()
@@ -162,25 +157,12 @@ class Playground:
             self._questions.pop(old, None)
         return made
 
-    def mounted(self, slug: str) -> MountedProject:
-        """Return a project that can be asked.
-
-        Raises NoTargetError if there is none, InputError if its project.yml is wrong.
-        """
-        project = project_in(self._folder, slug) if self._folder else None
-        if project is None:
-            raise NoTargetError(f"no folder {slug} is mounted, so the service does not know how to ask the system")
-        if not os.path.lexists(project.folder / RECORD):
-            raise NoTargetError(f"the folder {slug} has no {RECORD}, which says how the system is asked")
-        return project
-
-    def ask(self, slug: str, question: Question, messages: Sequence[Json] = ()) -> Reply:
+    def ask(self, project: MountedProject, question: Question, messages: Sequence[Json] = ()) -> Reply:
         """Ask the system of a project; what it does wrong is in the reply, as a sentence.
 
-        Raises NoTargetError, TargetBusyError, or SlowAnswerError.
+        Raises TargetBusyError or SlowAnswerError.
         """
         try:
-            project = self.mounted(slug)
             with self._taken(project) as target:
                 return target.answer(question, messages)
         except CallFailed as failed:
@@ -251,13 +233,8 @@ class Playground:
 
 
 def _digest(project: MountedProject) -> str:
-    """Return a digest that changes with the project's files; raises InputError if record.yml is no file."""
-    try:
-        data = read_regular(project.folder / RECORD, bounds.CONFIG)
-    except OSError as error:
-        raise InputError([f"{RECORD}: {read_problem(error)}"]) from error
-    if data is None:
-        raise InputError([f"{RECORD}: {NOT_REGULAR}"])
+    """Return a digest that changes with the project's files; raises InputError if record.yml cannot be read."""
+    data = content_of(project.folder, RECORD, bounds.CONFIG) or b""
     stamps = [*islice(_stamps(project.folder), bounds.PLAYGROUND_FILES)]
     return hashlib.sha256(msgspec.json.encode([project.file, data, stamps])).hexdigest()
 

@@ -21,7 +21,6 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.numbers import mebibytes
 from ragcontract.core.safe_text import shorten
-from ragcontract.files.opening import read_problem, read_regular
 from ragcontract.history.choose_baseline import LAST_PASS, document_of
 from ragcontract.history.entry import NewEntry, folder_of
 from ragcontract.history.entry_of_report import entry_of_report
@@ -33,7 +32,7 @@ from ragcontract.service import run_guard
 from ragcontract.service.accounts import Principal
 from ragcontract.service.database import Database, seconds
 from ragcontract.service.database_store import DatabaseStore
-from ragcontract.service.mounted import NOT_REGULAR, RECORD, MountedProject
+from ragcontract.service.mounted import RECORD, MountedProject, content_of
 from ragcontract.service.project_environment import project_environ, secrets_of
 from ragcontract.service.redaction import redactor
 from ragcontract.service.run_diff import last_pass, recorded_entry
@@ -127,9 +126,13 @@ class ProjectRun:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if (self.folder / GOLDEN).exists():
             return
-        if _content(self._project.folder / RECORD, bounds.CONFIG) is None:
+        try:
+            has_record = content_of(self._project.folder, RECORD, bounds.CONFIG) is not None
+            contents = {name: content_of(self._project.folder, name, limit) for name, limit in COPIED}
+        except InputError as error:
+            raise RunFailedError(error.problems[0]) from error
+        if not has_record:
             raise RunFailedError(f"{RECORD}: no such file; it says how the system is asked")
-        contents = {name: _content(self._project.folder / name, most) for name, most in COPIED}
         if contents[GOLDEN] is None:
             raise RunFailedError(f"{GOLDEN}: no such file; it has the questions")
         if contents[BASELINE] is None:
@@ -285,19 +288,6 @@ def _end(process: "subprocess.Popen[bytes]", reading: threading.Thread) -> None:
         process.kill()
         process.wait()
     reading.join(CANNOT_STOP)
-
-
-def _content(path: Path, most: int) -> bytes | None:
-    """Read a file of a mounted folder; None if there is none. Raises :class:`RunFailedError`."""
-    try:
-        data = read_regular(path, most)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise RunFailedError(f"{path.name}: {read_problem(error)}") from error
-    if data is None or len(data) > most:
-        raise RunFailedError(f"{path.name}: {NOT_REGULAR if data is None else f'is larger than {mebibytes(most)}'}")
-    return data
 
 
 def _last_pass(database: Database, project_id: int) -> bytes | None:

@@ -16,7 +16,7 @@ from tests.bounds.service import a_database
 from tests.builders import golden
 from tests.service.askers import new_user
 from tests.service.served import Served
-from tests.service.targets import project
+from tests.service.targets import mounted, project
 
 ECHO = "def answer(query, messages=()):\n    return {'response': query, 'results': []}\n"
 
@@ -74,10 +74,12 @@ def processes(lab: Lab, number: int) -> bool:
     code = "import os\ndef answer(query):\n    return {'response': str(os.getpid()), 'results': []}\n"
     for each in range(number):
         project(lab.folder / "projects", code, slug=f"p{each}")
-    made = Playground(lab.folder / "projects")
+    made, folder = Playground(), lab.folder / "projects"
 
     def numbers() -> list[Any]:
-        return [(made.ask(f"p{each}", free_question("x")).row or {})["response"] for each in range(number)]
+        return [
+            (made.ask(mounted(folder, f"p{each}"), free_question("x")).row or {})["response"] for each in range(number)
+        ]
 
     before = numbers()
     is_whole = numbers() == before
@@ -94,10 +96,10 @@ def watched(lab: Lab, number: int) -> bool:
     for each in range(number - len([*home.iterdir()])):
         last = f"z{each:06}"
         (home / last).touch()
-    made = Playground(folder)
-    before = made.ask("docs", free_question("x")).row
+    made, asked = Playground(), mounted(folder)
+    before = made.ask(asked, free_question("x")).row
     (home / last).write_text("changed")
-    after = made.ask("docs", free_question("x")).row
+    after = made.ask(asked, free_question("x")).row
     made.close()
     assert before
     assert after
@@ -109,11 +111,11 @@ def idle(lab: Lab, seconds: int) -> bool:
     clock = [0.0]
     lab.patch.setattr(playground, "seconds", lambda: clock[0])
     code = "import os\ndef answer(query):\n    return {'response': str(os.getpid()), 'results': []}\n"
-    made = Playground(project(lab.folder / "projects", code))
-    before = made.ask("docs", free_question("x")).row
+    made, asked = Playground(), mounted(project(lab.folder / "projects", code))
+    before = made.ask(asked, free_question("x")).row
     clock[0] = float(seconds)
     made.end_idle()
-    after = made.ask("docs", free_question("x")).row
+    after = made.ask(asked, free_question("x")).row
     made.close()
     assert before
     assert after
@@ -123,9 +125,9 @@ def idle(lab: Lab, seconds: int) -> bool:
 def an_answer(lab: Lab, seconds: int) -> bool:
     """Return whether a system gets so many seconds, of which it says how many it has."""
     code = "def answer(query, context):\n    return {'response': str(round(context.seconds)), 'results': []}\n"
-    made = Playground(project(lab.folder / "projects", code))
+    made, asked = Playground(), mounted(project(lab.folder / "projects", code))
     try:
-        row = made.ask("docs", free_question("x")).row
+        row = made.ask(asked, free_question("x")).row
     except SlowAnswerError:
         return False
     finally:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ragcontract.service.mounted import MountedProject, project_in
 from tests.builders import as_jsonl, golden
 
 ANSWERS = """
@@ -49,3 +50,10 @@ def project(
     if record is not None:
         (home / "record.yml").write_text(record)
     return folder
+
+
+def mounted(folder: Path, slug: str = "docs") -> MountedProject:
+    """Return a project that is mounted in a folder."""
+    read = project_in(folder, slug)
+    assert read
+    return read

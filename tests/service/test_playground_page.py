@@ -149,7 +149,7 @@ def test_the_page_is_linked_for_those_who_may_ask(served: Served, editor: Visito
 def test_a_project_that_cannot_be_asked_says_what_is_missing(editor: Visitor, tmp_path: Path) -> None:
     (tmp_path / "projects/docs/record.yml").unlink()
     page = editor.get("/p/docs/playground")
-    assert "It cannot be asked: the folder docs has no record.yml" in words(page)
+    assert "It cannot be asked: the mounted project has no record.yml" in words(page)
     assert "<textarea" not in page.markup
     assert "has no record.yml" in words(editor.post(status=409, query="x"))
 

@@ -260,7 +260,7 @@ class Application:
         can_run = any(project.can_run for project in mounted)
         self.needs_worker = can_run and settings.workers > 0
         self.mounts = settings.projects
-        self.targets = Playground(settings.projects)
+        self.targets = Playground()
         failed = self.monitoring.errors_of
         self.delivery = AlertDelivery(database, settings.webhook, failed("alerts"))
         self._threads: list[_Thread] = [

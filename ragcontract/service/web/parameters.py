@@ -17,6 +17,7 @@ from ragcontract.core.errors import InputError
 from ragcontract.service.accounts import Principal
 from ragcontract.service.audit import Author
 from ragcontract.service.database import BIGINT, Database, storable
+from ragcontract.service.mounted import FILE, RECORD, MountedProject, content_of, project_in
 from ragcontract.service.projects_and_runs import project_id, run_numbered
 from ragcontract.service.trends import Trends
 from ragcontract.service.web.problem_details import ProblemError
@@ -35,6 +36,7 @@ Cursor = Annotated[str | None, QueryParameter(description="`next` of the page be
 Whole = Annotated[int, Meta(ge=-BIGINT, le=BIGINT)]  # a position that is a number
 API = "/api/v1"  # where the routes for programs begin
 DEFAULT_LIMIT = 50
+SERVES_NONE = "this service runs no projects itself; start it with --projects, the folder that they are mounted in"
 NO_PROJECT = "there is no such project, or the key may not see it"
 
 
@@ -81,3 +83,23 @@ def require_run(connection: Connection, principal: Principal, number: int) -> Ro
     if row is None:
         raise ProblemError(404, "there is no such run, or the key may not see it")
     return row
+
+
+def require_mounted(mounts: Path | None, slug: str) -> MountedProject:
+    """Return a mounted project whose system can be asked; answers 409 with what to do if it cannot."""
+    if mounts is None:
+        raise ProblemError(409, SERVES_NONE)
+    try:
+        project = project_in(mounts, slug)
+        has_record = project is not None and content_of(project.folder, RECORD, bounds.CONFIG) is not None
+    except InputError as error:
+        raise ProblemError(409, f"the mounted project cannot be read: {error.problems[0]}", error.problems) from error
+    if project is None:
+        files = f"{FILE}, {RECORD} and its contract"
+        raise ProblemError(
+            409, f"the project is not mounted; put a folder {slug} with {files} into the projects folder"
+        )
+    if not has_record:
+        why = f"the mounted project has no {RECORD}, which says how its system is asked"
+        raise ProblemError(409, f"{why}; put one into the folder {slug}")
+    return project

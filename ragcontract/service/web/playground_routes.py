@@ -25,7 +25,6 @@ from ragcontract.service.judged_query import JudgedQuery, judged
 from ragcontract.service.known_contract import KnownContract, contract_of, golden_of
 from ragcontract.service.mounted import MountedProject
 from ragcontract.service.playground import (
-    NoTargetError,
     Playground,
     Reply,
     SlowAnswerError,
@@ -35,7 +34,7 @@ from ragcontract.service.playground import (
 )
 from ragcontract.service.redaction import redactor
 from ragcontract.service.web.authentication import EDIT
-from ragcontract.service.web.parameters import Asker, Background, Db, Slug, require_project
+from ragcontract.service.web.parameters import Asker, Db, Mounts, Slug, require_mounted, require_project
 from ragcontract.service.web.problem_details import ProblemError
 
 Targets = NamedDependency[Playground]
@@ -138,7 +137,7 @@ def ask_playground(
     data: JSONBody[PlaygroundQuestion],
     principal: Asker,
     database: Db,
-    trends: Background,
+    mounts: Mounts,
     targets: Targets,
     slug: Slug,
 ) -> PlaygroundAnswer:
@@ -146,7 +145,7 @@ def ask_playground(
 
     What the system does wrong is `error` of the answer. It is asked one question at a time, for 60 seconds at most.
     """
-    return answered(data, slug, principal=principal, database=database, folder=trends.folder, targets=targets)
+    return answered(data, slug, principal=principal, database=database, mounts=mounts, targets=targets)
 
 
 def answered(
@@ -155,22 +154,20 @@ def answered(
     *,
     principal: Principal,
     database: Database,
-    folder: Path | None,
+    mounts: Path | None,
     targets: Playground,
 ) -> PlaygroundAnswer:
     """Ask a question, store it, and return the answer; answers 404, 409, 422, 503 or 504."""
     with database.read() as connection:
         project = require_project(connection, principal, slug)
-        contract = contract_of(connection, project, folder)
+        contract = contract_of(connection, project, mounts)
     asking = Asking(project=project, slug=slug, contract=contract, body=body)
     text = asking.text()
-    mounted = mounted_or_problem(targets, slug)
+    mounted = require_mounted(mounts, slug)
     golden = asking.golden
     question = golden_question(mounted, golden, text) if golden else free_question(text)
     try:
-        reply = targets.ask(slug, question, [msgspec.to_builtins(message) for message in body.messages])
-    except NoTargetError as error:
-        raise ProblemError(409, str(error)) from error
+        reply = targets.ask(mounted, question, [msgspec.to_builtins(message) for message in body.messages])
     except TargetBusyError as error:
         raise ProblemError(503, str(error), retry_after=AGAIN) from error
     except SlowAnswerError as error:
@@ -178,16 +175,6 @@ def answered(
         raise ProblemError(504, str(error)) from error
     number = _store(database, asking, mounted, text, reply)
     return _answer(asking, targets, text, number, reply)
-
-
-def mounted_or_problem(targets: Playground, slug: str) -> MountedProject:
-    """Return a project that can be asked; answers 409 if it cannot."""
-    try:
-        return targets.mounted(slug)
-    except NoTargetError as error:
-        raise ProblemError(409, str(error)) from error
-    except InputError as error:
-        raise ProblemError(409, f"the project's folder cannot be read: {error.problems[0]}", error.problems) from error
 
 
 def _store(database: Database, asking: Asking, mounted: MountedProject, text: str, reply: Reply) -> int:

@@ -12,22 +12,30 @@ from msgspec import Meta, Struct
 from sqlalchemy import Connection, RowMapping
 
 from ragcontract.core import bounds
-from ragcontract.core.errors import InputError
 from ragcontract.history.interface import ConflictError
 from ragcontract.service.accounts import Principal
 from ragcontract.service.audit import Author, record
 from ragcontract.service.database import Database, storable
-from ragcontract.service.mounted import FILE, RECORD, project_in
 from ragcontract.service.projects_and_runs import State
 from ragcontract.service.run_queue import QueueFullError, ask_to_cancel, enqueue
 from ragcontract.service.web.authentication import Access
-from ragcontract.service.web.parameters import API, Asker, By, Db, Mounts, Number, Slug, require_project, require_run
+from ragcontract.service.web.parameters import (
+    API,
+    Asker,
+    By,
+    Db,
+    Mounts,
+    Number,
+    Slug,
+    require_mounted,
+    require_project,
+    require_run,
+)
 from ragcontract.service.web.problem_details import ProblemError
 
 RUN = Access(role="editor", scope="run")
 MANUAL = "manual"
 AGAIN = 60  # seconds until a queue that is full may have room
-SERVES_NONE = "this service runs no projects itself; start it with --projects, the folder that they are mounted in"
 OVER = "the run is over already"
 
 
@@ -68,8 +76,7 @@ def start_run(
     """Start a run and return its id; answers 404, 409 if the project cannot be run here, and 429 if too many wait."""
     with database.read() as connection:
         require_project(connection, principal, slug)
-    if why := why_not(mounts, slug):
-        raise ProblemError(409, why)
+    require_mounted(mounts, slug)
 
     def job(connection: Connection) -> int:
         project = require_project(connection, principal, slug)
@@ -99,19 +106,10 @@ def cancel_run(database: Database, principal: Principal, author: Author, number:
 
 def why_not(mounts: Path | None, slug: str) -> str:
     """Return why a project cannot be run here, and what to do; empty if it can."""
-    if mounts is None:
-        return SERVES_NONE
     try:
-        project = project_in(mounts, slug)
-    except InputError as error:
-        return f"the mounted project cannot be read: {error.problems[0]}"
-    if project is None:
-        files = f"{FILE}, {RECORD} and its contract"
-        return f"the project is not mounted; put a folder {slug} with {files} into the projects folder"
-    if not project.can_run:
-        return (
-            f"the mounted project has no {RECORD}, which says how its system is asked; put one into the folder {slug}"
-        )
+        require_mounted(mounts, slug)
+    except ProblemError as problem:
+        return str(problem)
     return ""
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import Annotated
 
 import msgspec
@@ -18,18 +19,15 @@ from ragcontract.service.accounts import Principal
 from ragcontract.service.database import Database
 from ragcontract.service.interactions import Made, add_candidate, interaction_numbered, question_digest
 from ragcontract.service.known_contract import contract_of, golden_of
-from ragcontract.service.playground import Playground
 from ragcontract.service.redaction import redactor
-from ragcontract.service.trends import Trends
 from ragcontract.service.web.authentication import EDIT
 from ragcontract.service.web.pages.page_frame import require_project_row, shown_page
-from ragcontract.service.web.parameters import Asker, Background, By, Db, Slug
+from ragcontract.service.web.parameters import Asker, By, Db, Mounts, Slug, require_mounted
 from ragcontract.service.web.playground_routes import (
     ChatMessage,
     PlaygroundQuestion,
     Targets,
     answered,
-    mounted_or_problem,
 )
 from ragcontract.service.web.problem_details import ProblemError
 
@@ -80,18 +78,17 @@ class _View(Struct, kw_only=True):
 
     principal: Principal
     database: Database
-    trends: Trends
-    targets: Playground
+    mounts: Path | None
     slug: str
 
     def page(self, status: int = 200, **view: object) -> Template:
         """Return the page; answers 404 if the asker may not see the project."""
         with self.database.read() as connection:
             row = require_project_row(connection, self.principal, self.slug)
-            golden = golden_of(contract_of(connection, row["number"], self.trends.folder))
+            golden = golden_of(contract_of(connection, row["number"], self.mounts))
         problem, names = None, tuple[str, ...]()
         try:
-            names = mounted_or_problem(self.targets, self.slug).file.redact
+            names = require_mounted(self.mounts, self.slug).file.redact
         except ProblemError as error:
             problem = str(error)
         form = view.get("form") or QuestionForm()
@@ -124,13 +121,12 @@ def playground_page(
     *,
     principal: Asker,
     database: Db,
-    trends: Background,
-    targets: Targets,
+    mounts: Mounts,
     slug: Slug,
     golden_id: Annotated[str, QueryParameter(max_length=bounds.ID)] = "",
 ) -> Template:
     """Show the golden queries and a form to ask something."""
-    view = _View(principal=principal, database=database, trends=trends, targets=targets, slug=slug)
+    view = _View(principal=principal, database=database, mounts=mounts, slug=slug)
     return view.page(form=QuestionForm(golden_id=golden_id))
 
 
@@ -140,16 +136,14 @@ def ask_here(
     data: URLEncodedBody[QuestionForm],
     principal: Asker,
     database: Db,
-    trends: Background,
+    mounts: Mounts,
     targets: Targets,
     slug: Slug,
 ) -> Template:
     """Ask the system and show what it returned."""
-    view = _View(principal=principal, database=database, trends=trends, targets=targets, slug=slug)
+    view = _View(principal=principal, database=database, mounts=mounts, slug=slug)
     try:
-        answer = answered(
-            data.question(), slug, principal=principal, database=database, folder=trends.folder, targets=targets
-        )
+        answer = answered(data.question(), slug, principal=principal, database=database, mounts=mounts, targets=targets)
     except InputError as error:
         field, colon, rest = error.problems[0].partition(": ")
         return view.page(422, form=data, error=f"{LABELS.get(field, field)}{colon}{rest}")
@@ -174,19 +168,18 @@ def make_candidate_here(
     principal: Asker,
     author: By,
     database: Db,
-    trends: Background,
-    targets: Targets,
+    mounts: Mounts,
     slug: Slug,
 ) -> Template:
     """Make a question that was asked a candidate."""
-    view = _View(principal=principal, database=database, trends=trends, targets=targets, slug=slug)
+    view = _View(principal=principal, database=database, mounts=mounts, slug=slug)
     with database.read() as connection:
         project = require_project_row(connection, principal, slug)["number"]
         asked = interaction_numbered(connection, project, data.number)
-        golden = golden_of(contract_of(connection, project, trends.folder))
+        golden = golden_of(contract_of(connection, project, mounts))
     if asked is None:
         raise ProblemError(404, "there is no such question")
-    redact = redactor(mounted_or_problem(targets, slug).file.redact)
+    redact = redactor(require_mounted(mounts, slug).file.redact)
     digests = {question_digest(redact.text(text)) for query in golden.values() for text in _texts(query)}
     made = database.write(lambda connection: add_candidate(connection, project, asked, digests, author))
     return view.page(made=(asked["query"], MADE[made]))
