@@ -71,8 +71,16 @@ class WorkerProcesses:
             now = seconds()
             waiting += [self._buried(each) for each in self._running if each.process.poll() is not None]
             self._running = [each for each in self._running if each.process.returncode is None]
-            self._running += [self._started() for when in waiting if when <= now]
+            due = sum(when <= now for when in waiting)
             waiting = [when for when in waiting if when > now]
+            try:
+                while due:
+                    self._running.append(self._started())
+                    due -= 1
+            except OSError as error:  # such as no memory for another process
+                self._failed()
+                log.error("no worker can be started, which is tried again: %s", error.strerror)  # noqa: TRY400
+                waiting += [now + LEAST_LIFE] * due
             if self._ended.wait(LOOK):
                 return
 

@@ -15,13 +15,15 @@ from sqlalchemy import URL, Connection, select
 
 from benchmarks.workers import trial
 from ragcontract.core import bounds
-from ragcontract.service import run_guard
+from ragcontract.service import run_guard, worker_processes
 from ragcontract.service.accounts import Principal
 from ragcontract.service.blobs import blob
 from ragcontract.service.database import Database
 from ragcontract.service.database_store import DatabaseStore
 from ragcontract.service.run_queue import beat, claim, time_of
 from ragcontract.service.tables import tasks, trends
+from ragcontract.service.worker import place_of
+from ragcontract.service.worker_processes import WorkerProcesses
 from tests.forking import plain_environ
 from tests.process import COMMAND
 from tests.service.conftest import name_of, open_database
@@ -387,6 +389,27 @@ def trend_of(mounted: Mounted) -> int | None:
 def children_of(pid: int) -> list[int]:
     threads = Path(f"/proc/{pid}/task").iterdir()
     return [int(child) for thread in threads for child in (thread / "children").read_text().split()]
+
+
+@SQLITE_ONLY
+def test_a_worker_that_cannot_be_started_is_tried_again(mounted: Mounted, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As while the machine has no memory left."""
+    monkeypatch.setattr(worker_processes, "LEAST_LIFE", 0)
+    start, failures = WorkerProcesses._started, list[None]()
+
+    def fails_once(of: WorkerProcesses) -> Any:
+        if not failures:
+            raise BlockingIOError(11, "Resource temporarily unavailable")
+        return start(of)
+
+    monkeypatch.setattr(WorkerProcesses, "_started", fails_once)
+    place = place_of(str(mounted.database.file), mounted.folder, mounted.runs)
+    workers = WorkerProcesses(mounted.database, place, 1, lambda: failures.append(None))
+    workers.start()
+    try:
+        wait_until(lambda: workers.pids)
+    finally:
+        workers.close()
 
 
 @SQLITE_ONLY
