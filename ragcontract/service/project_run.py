@@ -183,6 +183,8 @@ class ProjectRun:
                 keep_checked()
                 if isinstance(report := read(Path(REPORT)), Report):
                     _refuse_others(report)
+                    if report.contract != self.name:
+                        raise RunFailedError(f"{REPORT}: is of another contract than the project's")
                 return entry_of_report(
                     Path(REPORT), Folder(HISTORY), environ, branch=self._claim.branch, for_service=True
                 )

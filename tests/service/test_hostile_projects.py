@@ -209,3 +209,11 @@ def test_a_process_that_hides_is_ended_with_its_run(mounted: Mounted, tmp_path: 
     )
     assert mounted.made().state == "completed"
     assert is_gone(int(started.read_text()))
+
+
+def test_a_report_is_of_its_own_project(mounted: Mounted, tmp_path: Path) -> None:
+    evil_python(
+        mounted, tmp_path, "report['source']['contract'] = 'other'", "json.dump(report, open('report.json', 'w'))"
+    )
+    row = mounted.made()
+    assert (row.state, row.problem) == ("failed", "report.json: is of another contract than the project's")
