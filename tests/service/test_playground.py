@@ -494,18 +494,23 @@ def test_the_process_needs_nothing_of_the_services_extra(tmp_path: Path) -> None
 LEAVES = """
 import pathlib, subprocess, time
 def answer(query):
+    if query != "hang":
+        return []
     child = subprocess.Popen(["sleep", "600"], start_new_session=True)
     pathlib.Path(PATH).write_text(str(child.pid))
     time.sleep(600)
 """
 
 
-@pytest.mark.usefixtures("_soon")
-def test_what_left_the_group_of_its_process_is_killed_as_well(asked: Asked, tmp_path: Path) -> None:
+def test_what_left_the_group_of_its_process_is_killed_as_well(
+    asked: Asked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     started = tmp_path / "started"
     project(asked.folder, LEAVES.replace("PATH", repr(str(started))))
-    assert asked.post().status_code == 504
-    assert is_gone(int(started.read_text()))
+    assert asked.ask()["error"] is None  # so that it has started, however long that takes
+    monkeypatch.setattr(bounds, "PLAYGROUND_SECONDS", 4)
+    assert asked.post({"query": "hang"}).status_code == 504
+    until(lambda: is_gone(int(started.read_text())))
 
 
 FORGES = """
