@@ -22,10 +22,10 @@ from ragcontract.core import bounds
 from ragcontract.service.database import Database
 from ragcontract.service.migrate import migrate, opened
 from ragcontract.service.projects_and_runs import add_project, project_id
-from ragcontract.service.run_queue import enqueue, time_of
 from ragcontract.service.tables import points, runs
-from ragcontract.service.worker import place_of
-from ragcontract.service.worker_processes import WorkerProcesses
+from ragcontract.service.workers.run_queue import enqueue, time_of
+from ragcontract.service.workers.worker import place_of
+from ragcontract.service.workers.worker_processes import WorkerProcesses
 
 QUESTIONS = 5
 WAITING = ("queued", "running")

@@ -22,7 +22,7 @@ from ragcontract.service.json_log import log_json
 from ragcontract.service.logging_in import first_admin
 from ragcontract.service.migrate import check_revision, held, prepared
 from ragcontract.service.web.app import Application, Settings
-from ragcontract.service.worker import place_of
+from ragcontract.service.workers.worker import place_of
 
 REASONS = {
     errno.EADDRINUSE: "another program has this port; end it, or choose another one with --port",

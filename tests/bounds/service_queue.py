@@ -9,10 +9,10 @@ from sqlalchemy import select
 
 from ragcontract.contract.defaults import RUN
 from ragcontract.core import bounds
-from ragcontract.service import run_guard
-from ragcontract.service.project_run import RunFailedError, RunLog, keep_checked
-from ragcontract.service.run_queue import QueueFullError
 from ragcontract.service.tables import metadata, runs
+from ragcontract.service.workers import run_guard
+from ragcontract.service.workers.project_run import RunFailedError, RunLog, keep_checked
+from ragcontract.service.workers.run_queue import QueueFullError
 from tests.bounds.lab import Case, Cases, Lab
 from tests.bounds.service import a_database
 from tests.process import rag_contract

@@ -11,9 +11,9 @@ from sqlalchemy import Connection, select
 
 from ragcontract.service.database import Database
 from ragcontract.service.projects_and_runs import add_project, project_id
-from ragcontract.service.run_queue import ask_to_cancel, enqueue, time_of
 from ragcontract.service.tables import runs
-from ragcontract.service.worker import Worker, new_owner, place_of
+from ragcontract.service.workers.run_queue import ask_to_cancel, enqueue, time_of
+from ragcontract.service.workers.worker import Worker, new_owner, place_of
 from tests.builders import golden, write_jsonl
 
 SLUG = "docs"

@@ -11,8 +11,8 @@ import pytest
 
 from ragcontract.core import bounds
 from ragcontract.service.database import Database
-from ragcontract.service.project_run import RunLog
-from ragcontract.service.worker import can_run
+from ragcontract.service.workers.project_run import RunLog
+from ragcontract.service.workers.worker import can_run
 from tests.service.mounting import PATIENCE, Mounted, is_gone, wait_until
 
 HERE = "out = sys.argv[sys.argv.index('--out') + 1]; folder = os.path.dirname(out)"
@@ -27,8 +27,8 @@ def kind() -> str:
 
 @pytest.fixture(autouse=True)
 def _heard_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragcontract.service.worker.RENEWED", 0.1)
-    monkeypatch.setattr("ragcontract.service.worker.IDLE", 0.1)
+    monkeypatch.setattr("ragcontract.service.workers.worker.RENEWED", 0.1)
+    monkeypatch.setattr("ragcontract.service.workers.worker.IDLE", 0.1)
     monkeypatch.setattr(bounds, "RUN_GRACE", 1)
 
 

@@ -21,8 +21,8 @@ from ragcontract.service.database import Database, database_url, now_ms
 from ragcontract.service.demo.demo_database import fill
 from ragcontract.service.demo.demo_database import mount as mount_demo
 from ragcontract.service.migrate import migrate
-from ragcontract.service.run_queue import claim, end, renew
 from ragcontract.service.web.pages.page_frame import address
+from ragcontract.service.workers.run_queue import claim, end, renew
 from tests.history.repository import without_ci
 from tests.needs import program, require
 from tests.service.askers import author, new_session, new_user

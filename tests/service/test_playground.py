@@ -15,8 +15,8 @@ from sqlalchemy import select
 from ragcontract.core import bounds
 from ragcontract.service.audit import Author
 from ragcontract.service.database import Database, now_ms
-from ragcontract.service.interactions import add_candidate, interaction_numbered, question_digest
-from ragcontract.service.playground import Playground, TargetBusyError, free_question
+from ragcontract.service.playground.interactions import add_candidate, interaction_numbered, question_digest
+from ragcontract.service.playground.playground import Playground, TargetBusyError, free_question
 from ragcontract.service.tables import audit, candidates, interactions, projects
 from tests.builders import golden
 from tests.service.askers import new_user
@@ -477,7 +477,7 @@ def test_the_process_needs_nothing_of_the_services_extra(tmp_path: Path) -> None
     code = "import sys\ndef answer(query):\n    return {'response': ' '.join(sys.modules), 'results': []}\n"
     home = project(tmp_path, code) / "docs"
     line = b'{"id": 1, "query": "x", "query_id": "x", "top": 1}\n'
-    command = [sys.executable, "-m", "ragcontract.service.target_process", str(home / "record.yml")]
+    command = [sys.executable, "-m", "ragcontract.service.playground.target_process", str(home / "record.yml")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=home) as process:
         assert process.stdin
         assert process.stdout

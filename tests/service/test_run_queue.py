@@ -18,7 +18,8 @@ from ragcontract.service.blobs import blob
 from ragcontract.service.database import DAY, Database
 from ragcontract.service.database_store import DatabaseStore, prepared_recording
 from ragcontract.service.projects_and_runs import add_project, project_id
-from ragcontract.service.run_queue import (
+from ragcontract.service.tables import broken, points, projects, runs, tasks
+from ragcontract.service.workers.run_queue import (
     Claim,
     QueueFullError,
     ask_to_cancel,
@@ -33,7 +34,6 @@ from ragcontract.service.run_queue import (
     sign_off,
     time_of,
 )
-from ragcontract.service.tables import broken, points, projects, runs, tasks
 from tests.service.test_frozen import RUN
 
 MINUTE, HOUR = 60_000, 3_600_000
@@ -198,7 +198,7 @@ def test_after_three_deaths_it_has_failed_with_its_last_lines(queue: Queue) -> N
 
 def test_one_that_printed_nothing_says_only_that(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounds, "RUN_ATTEMPTS", 1)
-    monkeypatch.setattr("ragcontract.service.run_queue.DIED", "the worker died 1 times")
+    monkeypatch.setattr("ragcontract.service.workers.run_queue.DIED", "the worker died 1 times")
     number = queue.add()
     queue.held()
     assert queue.claim("w2", NOW + HOUR) is None
@@ -357,6 +357,6 @@ def owners(queue: Queue) -> list[str]:
 
 def test_the_time_of_leases_is_that_of_the_database(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
     with queue.database.read() as connection:
-        monkeypatch.setattr("ragcontract.service.run_queue.now_ms", lambda: 5)
+        monkeypatch.setattr("ragcontract.service.workers.run_queue.now_ms", lambda: 5)
         later = time_of(connection)
     assert later == 5 if queue.database.is_sqlite else later > 5

@@ -9,8 +9,8 @@ from sqlalchemy import Connection, func, select, update
 
 from ragcontract.core import bounds
 from ragcontract.service.database import Database, now_ms
-from ragcontract.service.run_queue import claim
 from ragcontract.service.tables import audit, runs
+from ragcontract.service.workers.run_queue import claim
 from tests.service.askers import by_key, new_project, new_user
 from tests.service.conftest import HOSTILE
 from tests.service.served import Served, checked

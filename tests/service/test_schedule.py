@@ -11,10 +11,10 @@ import pytest
 from sqlalchemy import URL, delete, func, insert, select, update
 
 from ragcontract.core.errors import InputError
-from ragcontract.service import run_queue, schedule
 from ragcontract.service.database import DAY, Database, now_ms
-from ragcontract.service.schedule import Schedule, next_time, task_of
 from ragcontract.service.tables import audit, projects, runs, tasks
+from ragcontract.service.workers import run_queue, schedule
+from ragcontract.service.workers.schedule import Schedule, next_time, task_of
 from tests.service.conftest import open_database
 from tests.service.listening import until
 from tests.service.served import Served

@@ -10,10 +10,10 @@ from sqlalchemy import select, update
 
 from ragcontract.core import bounds
 from ragcontract.service.database import DAY, Database, now_ms
-from ragcontract.service.run_queue import LEASE, ask_to_cancel, beat, claim, enqueue
-from ragcontract.service.schedule import next_time, task_of
 from ragcontract.service.tables import projects, runs, tasks
 from ragcontract.service.web.pages import run_list
+from ragcontract.service.workers.run_queue import LEASE, ask_to_cancel, beat, claim, enqueue
+from ragcontract.service.workers.schedule import next_time, task_of
 from tests.service.askers import FROM_OWN_PAGE, by_session, new_project, new_session, new_user
 from tests.service.conftest import HOSTILE
 from tests.service.served import Served

@@ -15,15 +15,15 @@ from sqlalchemy import URL, Connection, select
 
 from benchmarks.workers import trial
 from ragcontract.core import bounds
-from ragcontract.service import run_guard, worker_processes
 from ragcontract.service.accounts import Principal
 from ragcontract.service.blobs import blob
 from ragcontract.service.database import Database
 from ragcontract.service.database_store import DatabaseStore
-from ragcontract.service.run_queue import beat, claim, time_of
 from ragcontract.service.tables import tasks, trends
-from ragcontract.service.worker import place_of
-from ragcontract.service.worker_processes import WorkerProcesses
+from ragcontract.service.workers import run_guard, worker_processes
+from ragcontract.service.workers.run_queue import beat, claim, time_of
+from ragcontract.service.workers.worker import place_of
+from ragcontract.service.workers.worker_processes import WorkerProcesses
 from tests.forking import plain_environ
 from tests.process import COMMAND
 from tests.service.conftest import name_of, open_database
@@ -38,8 +38,8 @@ LEAVES = "import os, signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 @pytest.fixture(autouse=True)
 def _heard_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragcontract.service.worker.RENEWED", 0.1)
-    monkeypatch.setattr("ragcontract.service.worker.IDLE", 0.1)
+    monkeypatch.setattr("ragcontract.service.workers.worker.RENEWED", 0.1)
+    monkeypatch.setattr("ragcontract.service.workers.worker.IDLE", 0.1)
     monkeypatch.setattr(bounds, "RUN_GRACE", 1)
 
 
@@ -237,7 +237,7 @@ def test_a_worker_whose_database_hangs_ends_its_run(
     number = mounted.add()
     with mounted.worker():
         wait_until(lambda: len(pids()) == 4)
-        monkeypatch.setattr("ragcontract.service.worker.renew", lambda *_: goes_on.wait() and "ours")
+        monkeypatch.setattr("ragcontract.service.workers.worker.renew", lambda *_: goes_on.wait() and "ours")
         monkeypatch.setattr(bounds, "LEASE_SECONDS", 1)
         try:
             wait_until(lambda: all(map(is_gone, pids())))

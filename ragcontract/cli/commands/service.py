@@ -19,7 +19,7 @@ CHECK: Line[Callable[[str], list[str]]] = Line(home="ragcontract.service.command
 ADDED_USER: Line[Callable[[str, str, str], str]] = Line(home="ragcontract.service.commands:added_user")
 NEW_LINK: Line[Callable[[str, str], str]] = Line(home="ragcontract.service.commands:new_link")
 ADDED_KEY: Line[Callable[..., Any]] = Line(home="ragcontract.service.commands:added_key")
-WORK: Line[Callable[..., None]] = Line(home="ragcontract.service.worker:work_alone")
+WORK: Line[Callable[..., None]] = Line(home="ragcontract.service.workers.worker:work_alone")
 ROLES = ("viewer", "editor", "admin")
 SCOPES = ("read", "ingest", "record", "run")
 

@@ -30,10 +30,8 @@ from ragcontract.service.alert_delivery import AlertDelivery, Webhook
 from ragcontract.service.database import Database, now_ms
 from ragcontract.service.migrate import check_revision
 from ragcontract.service.mounted import mounted_projects, write_mounted
-from ragcontract.service.playground import Playground
+from ragcontract.service.playground.playground import Playground
 from ragcontract.service.retention import Retention
-from ragcontract.service.run_queue import last_beat, time_of
-from ragcontract.service.schedule import Schedule
 from ragcontract.service.trends import Trends
 from ragcontract.service.web import administration, entries, login, playground_routes, projects, run_requests, runs
 from ragcontract.service.web.authentication import (
@@ -65,8 +63,10 @@ from ragcontract.service.web.pages.problem_page import answer
 from ragcontract.service.web.parameters import API, Db
 from ragcontract.service.web.problem_details import MEDIA_TYPE, Problem, ProblemError
 from ragcontract.service.web.request_limits import CheckedRequest
-from ragcontract.service.worker import Place
-from ragcontract.service.worker_processes import WorkerProcesses
+from ragcontract.service.workers.run_queue import last_beat, time_of
+from ragcontract.service.workers.schedule import Schedule
+from ragcontract.service.workers.worker import Place
+from ragcontract.service.workers.worker_processes import WorkerProcesses
 
 log = logging.getLogger(__name__)
 _STATIC_SECONDS = 3_600

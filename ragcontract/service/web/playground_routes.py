@@ -20,11 +20,11 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.safe_text import shorten
 from ragcontract.service.accounts import Principal
 from ragcontract.service.database import Database, now_ms, storable
-from ragcontract.service.interactions import PLAYGROUND, Interaction, add_interaction
-from ragcontract.service.judged_query import JudgedQuery, judged
 from ragcontract.service.known_contract import KnownContract, contract_of, golden_of
 from ragcontract.service.mounted import MountedProject
-from ragcontract.service.playground import (
+from ragcontract.service.playground.interactions import PLAYGROUND, Interaction, add_interaction
+from ragcontract.service.playground.judged_query import JudgedQuery, judged
+from ragcontract.service.playground.playground import (
     Playground,
     Reply,
     SlowAnswerError,

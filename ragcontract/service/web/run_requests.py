@@ -17,7 +17,6 @@ from ragcontract.service.accounts import Principal
 from ragcontract.service.audit import Author, record
 from ragcontract.service.database import Database, storable
 from ragcontract.service.projects_and_runs import State
-from ragcontract.service.run_queue import QueueFullError, ask_to_cancel, enqueue
 from ragcontract.service.web.authentication import Access
 from ragcontract.service.web.parameters import (
     API,
@@ -32,6 +31,7 @@ from ragcontract.service.web.parameters import (
     require_run,
 )
 from ragcontract.service.web.problem_details import ProblemError
+from ragcontract.service.workers.run_queue import QueueFullError, ask_to_cancel, enqueue
 
 RUN = Access(role="editor", scope="run")
 MANUAL = "manual"

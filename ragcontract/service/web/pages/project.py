@@ -20,7 +20,6 @@ from ragcontract.service.known_contract import contract_of, golden_of
 from ragcontract.service.project_states import streak_of
 from ragcontract.service.projects_and_runs import project_branch, run_numbered, runs_before
 from ragcontract.service.run_diff import recorded_entry
-from ragcontract.service.schedule import nightly_of, problem_of
 from ragcontract.service.trends import (
     MetricChange,
     MetricTrend,
@@ -36,6 +35,7 @@ from ragcontract.service.web.pages.page_frame import environment, require_projec
 from ragcontract.service.web.pages.run_page import shown_gates
 from ragcontract.service.web.parameters import Asker, Background, Db, Mounts, Slug
 from ragcontract.service.web.run_requests import why_not
+from ragcontract.service.workers.schedule import nightly_of, problem_of
 from ragcontract.statistics.change_points import LEAST_RUNS
 
 NEWEST_RUNS = 10  # in the table of runs

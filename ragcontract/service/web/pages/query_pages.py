@@ -11,8 +11,8 @@ from msgspec import Struct
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.service.database import index_key
-from ragcontract.service.judged_query import rules_of
 from ragcontract.service.known_contract import contract_of, golden_of, sender_of
+from ragcontract.service.playground.judged_query import rules_of
 from ragcontract.service.projects_and_runs import broken_rules, project_branch
 from ragcontract.service.query_record import (
     FLAKY,

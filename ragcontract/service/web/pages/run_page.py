@@ -30,7 +30,6 @@ from ragcontract.service.audit import actor_of
 from ragcontract.service.database import Database, index_key
 from ragcontract.service.projects_and_runs import broken_rules, log_of, place_in_queue, project_branch
 from ragcontract.service.run_diff import RunDiff, entry_of, last_pass, recorded_entry, run_before
-from ragcontract.service.run_queue import LEASE, last_beat, time_of
 from ragcontract.service.trends import known_flaky
 from ragcontract.service.web.authentication import READ
 from ragcontract.service.web.login import SEE_OTHER
@@ -39,6 +38,7 @@ from ragcontract.service.web.parameters import Asker, Background, By, Db, Number
 from ragcontract.service.web.request_limits import expensive
 from ragcontract.service.web.run_requests import RUN, cancel_run
 from ragcontract.service.web.runs import diff_of, other_run, stored_report
+from ragcontract.service.workers.run_queue import LEASE, last_beat, time_of
 
 _GITHUB_JOB = re.compile(r"(https://[!-~]+)/actions/runs/[0-9]+", re.ASCII)
 UNENDED = frozenset({"queued", "running"})

@@ -13,8 +13,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from ragcontract.core import bounds
 from ragcontract.service.database import BusyError, Database, seconds
-from ragcontract.service.run_queue import give_back, time_of
-from ragcontract.service.worker import Place, Told, new_owner
+from ragcontract.service.workers.run_queue import give_back, time_of
+from ragcontract.service.workers.worker import Place, Told, new_owner
 
 log = logging.getLogger(__name__)
 LOOK = 0.5  # s; how often the processes are looked at
@@ -87,7 +87,7 @@ class WorkerProcesses:
     def _started(self) -> _Process:
         owner = new_owner()
         process = subprocess.Popen(
-            [sys.executable, "-m", "ragcontract.service.worker"], stdin=subprocess.PIPE, start_new_session=True
+            [sys.executable, "-m", "ragcontract.service.workers.worker"], stdin=subprocess.PIPE, start_new_session=True
         )
         if process.stdin is not None:
             try:

@@ -32,9 +32,20 @@ from ragcontract.service.database_store import prepared_recording
 from ragcontract.service.json_log import log_json
 from ragcontract.service.migrate import check_revision, opened
 from ragcontract.service.mounted import RECORD, project_in
-from ragcontract.service.project_run import ProjectRun, RunFailedError, StoppedError, lock_of
-from ragcontract.service.run_queue import Claim, Ended, beat, claim, end, finish, give_back, renew, sign_off, time_of
 from ragcontract.service.tables import runs
+from ragcontract.service.workers.project_run import ProjectRun, RunFailedError, StoppedError, lock_of
+from ragcontract.service.workers.run_queue import (
+    Claim,
+    Ended,
+    beat,
+    claim,
+    end,
+    finish,
+    give_back,
+    renew,
+    sign_off,
+    time_of,
+)
 
 T = TypeVar("T")
 Heard = Literal["ours", "cancelled", "lost"]

@@ -1,4 +1,4 @@
-"""The process that a project is asked in: ``PYTHON -m ragcontract.service.target_process RECORD_YML [SECRET…]``.
+"""The process of a project: ``PYTHON -m ragcontract.service.playground.target_process RECORD_YML [SECRET…]``.
 
 It runs in the project's own Python, which has rag-contract and the application, but nothing else that the service
 needs. The arguments are the target file and the names of the variables that it may use as secrets. It speaks as

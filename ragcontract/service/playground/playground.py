@@ -32,9 +32,9 @@ from ragcontract.record.record_options import TOP
 from ragcontract.record.run_rows import Rows
 from ragcontract.service.database import seconds
 from ragcontract.service.mounted import RECORD, MountedProject, content_of
+from ragcontract.service.playground.question_similarity import Questions
 from ragcontract.service.project_environment import project_environ
-from ragcontract.service.question_similarity import Questions
-from ragcontract.service.run_guard import VARIABLE, kill_marked
+from ragcontract.service.workers.run_guard import VARIABLE, kill_marked
 
 FREE = "playground"  # in place of the id of a golden query
 SLOW = {"read_timeout", "timeout"}
@@ -72,7 +72,7 @@ class _Target:
         python = project.file.python or sys.executable
         path = str((project.folder / RECORD).absolute())
         program = Program(
-            arguments=[python, "-m", "ragcontract.service.target_process", path, *names],
+            arguments=[python, "-m", "ragcontract.service.playground.target_process", path, *names],
             folder=project.folder.absolute(),
             inherited=own | {VARIABLE: self._mark},
         )

@@ -20,8 +20,8 @@ from ragcontract.service.audit import Author, record
 from ragcontract.service.database import DAY, BusyError, Database, insert_if_new, now_ms
 from ragcontract.service.mounted import FILE, RECORD, MountedProject, folders_in, project_in, write_mounted
 from ragcontract.service.projects_and_runs import NEWEST, project_id
-from ragcontract.service.run_queue import QueueFullError, alert_of_lost_runs, enqueue, time_of
 from ragcontract.service.tables import projects, runs, tasks
+from ragcontract.service.workers.run_queue import QueueFullError, alert_of_lost_runs, enqueue, time_of
 
 SCHEDULE = "schedule"  # what starts these runs, and who
 EVERY = 20  # seconds between two looks

@@ -28,7 +28,6 @@ from ragcontract.history.folder import Folder
 from ragcontract.net.secrets import Redaction
 from ragcontract.report.json_report import read
 from ragcontract.report.record import Report
-from ragcontract.service import run_guard
 from ragcontract.service.accounts import Principal
 from ragcontract.service.database import Database, seconds
 from ragcontract.service.database_store import DatabaseStore
@@ -36,7 +35,8 @@ from ragcontract.service.mounted import RECORD, MountedProject, content_of
 from ragcontract.service.project_environment import project_environ, secrets_of
 from ragcontract.service.redaction import redactor
 from ragcontract.service.run_diff import last_pass, recorded_entry
-from ragcontract.service.run_queue import Claim
+from ragcontract.service.workers import run_guard
+from ragcontract.service.workers.run_queue import Claim
 
 REPORT, HISTORY = "report.json", "history"
 # With their limits. The last one shows that all are there.
