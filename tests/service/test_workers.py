@@ -1,6 +1,7 @@
 """Workers make the runs of mounted projects: to the end, once, and without anything of them left over."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -173,13 +174,13 @@ def test_the_processes_of_a_killed_worker_end_and_another_one_goes_on(mounted: M
     """The first worker is killed at the second question; the first question is in the journal."""
     pid = tmp_path / "pid"
     slow = f"if query == 'q2' and not os.path.exists({str(tmp_path / 'go')!r}): time.sleep(600)"
-    mounted.target(f"print(os.getpid(), file=open({str(pid)!r}, 'w'))", slow, ANSWERS)
+    mounted.target(f"print(os.getpid(), file=open({str(pid)!r}, 'w'))", "print('asked', query)", slow, ANSWERS)
     number = mounted.add()
     db = str(mounted.database.file)
     argv = ["service", "work", "--db", db, "--projects", str(mounted.folder), "--runs-dir", str(mounted.runs)]
     process = subprocess.Popen([*COMMAND, *argv], env=plain_environ(), stderr=subprocess.DEVNULL)
     try:
-        wait_until(lambda: "q2" in mounted.questions())
+        wait_until(lambda: "asked q2" in (mounted.row(number).log or ""))
     finally:
         process.kill()
         process.wait()
@@ -190,6 +191,7 @@ def test_the_processes_of_a_killed_worker_end_and_another_one_goes_on(mounted: M
     row = mounted.row(number)
     assert (row.state, row.attempt) == ("completed", 2), row.problem
     assert mounted.questions() == ["q1", "q2", "q2", "q3"]
+    assert re.findall("asked q[123]", row.log) == ["asked q1", "asked q2", "asked q2", "asked q3"]
 
 
 @SQLITE_ONLY

@@ -61,10 +61,12 @@ class StoppedError(Exception):
 class RunLog:
     """The last lines of what the processes of a run print; threads may read it meanwhile.
 
-    They are without secrets, and without what the project wants ``redacted``.
+    They are without secrets, and without what the project wants ``redacted``. The attempts ``before`` have printed the
+    first ones.
     """
 
-    def __init__(self, secrets: Sequence[str], redacted: tuple[str, ...], folder: Path) -> None:
+    def __init__(self, secrets: Sequence[str], redacted: tuple[str, ...], folder: Path, before: str = "") -> None:
+        self._before = f"{before.rstrip()}\n" if before else ""
         self._redaction, self._redactor, self._folder = Redaction(*secrets), redactor(redacted), f"{folder}{os.sep}"
         self._parts: deque[bytes] = deque()
         self._size = 0
@@ -84,15 +86,18 @@ class RunLog:
 
     def text(self) -> str:
         """Return the last lines. The run's folder is not named: it is of no use to readers."""
-        with self._changing:
-            data = b"".join(self._parts)
-        text = self.redacted(data.decode(errors="replace"))
+        text = self._before + self._printed()
         kept = text.encode()[-bounds.RUN_LOG :].decode(errors="ignore")
         return kept if len(kept) == len(text) else kept.partition("\n")[2] or kept
 
+    def _printed(self) -> str:
+        with self._changing:
+            data = b"".join(self._parts)
+        return self.redacted(data.decode(errors="replace"))
+
     def problems(self) -> str:
         """Return what a command that failed printed about it: its problems, else its last lines."""
-        text = self.text()
+        text = self._printed()
         problems = PROBLEM.findall(text)[: bounds.PROBLEMS]
         return "\n".join(problems or text.splitlines()[-bounds.RUN_LAST_LINES :])
 
@@ -111,7 +116,7 @@ class ProjectRun:
         self.folder = folder
         self._project, self._claim, self._stopped = project, claim, stopped
         secrets = secrets_of(project.file, environ)
-        self.log = RunLog([*secrets.values()], project.file.redact, folder)
+        self.log = RunLog([*secrets.values()], project.file.redact, folder, claim.log or "")
         self._environ = project_environ(project.file, environ) | {"PYTHONUNBUFFERED": "1", "NO_COLOR": "1"}
         self._until = seconds() + project.file.timeout
 

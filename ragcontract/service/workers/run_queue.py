@@ -43,6 +43,7 @@ class Claim(Struct, frozen=True, kw_only=True):
     owner: str
     event: str
     branch: str | None
+    log: str | None = None  # what the attempts before have printed
 
 
 def time_of(connection: Connection) -> int:
@@ -107,6 +108,7 @@ def claim(connection: Connection, owner: str, now: int, slugs: Collection[str] |
                 owner=owner,
                 event=row.event or "",
                 branch=row.branch,
+                log=row.log,
             )
     return None
 
