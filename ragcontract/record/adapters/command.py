@@ -143,7 +143,7 @@ class Serve(System):
         surroundings: Surroundings,
         *,
         says_ready: bool = False,
-        ready_seconds: float = bounds.READY,
+        ready_seconds: float | None = None,
     ) -> None:
         self._program = program
         self._ids = ids
@@ -179,7 +179,7 @@ DESCRIBING = 30  # s; how long the process may take to report its versions
 class HostedSystem(Serve):
     """A system that another process of ours runs: one that speaks as :mod:`~.isolated_child` does."""
 
-    def __init__(self, program: Program, surroundings: Surroundings, *, ready_seconds: float = bounds.READY) -> None:
+    def __init__(self, program: Program, surroundings: Surroundings, *, ready_seconds: float | None = None) -> None:
         # The process has found the ids already.
         super().__init__(program, DocumentIds(None), surroundings, says_ready=True, ready_seconds=ready_seconds)
         self._sources = surroundings.sources

@@ -164,17 +164,17 @@ class ServedProcess:
         *,
         says_ready: bool = False,
         secrets: Secrets = NO_SECRETS,
-        ready_seconds: float = bounds.READY,
+        ready_seconds: float | None = None,
     ) -> None:
         """Store the program; if it ``says_ready``, it writes a line ``{"ready": true}`` before it takes questions.
 
-        It is killed if it does not do so within ``ready_seconds``.
+        It is killed if it does not do so within ``ready_seconds``; None for ``bounds.READY``.
         ``secrets`` are taken out of the lines that are passed on, but not out of failures, which quote the program.
         """
         self._program = program
         self._secrets = secrets
         self._says_ready = says_ready
-        self._ready_seconds = ready_seconds
+        self._ready_seconds = bounds.READY if ready_seconds is None else ready_seconds
         self._lock = threading.Lock()
         self._process: _Process | None = None
         self._in_a_row = 0
