@@ -42,7 +42,7 @@ REPORT, HISTORY = "report.json", "history"
 # With their limits. The last one shows that all are there.
 COPIED = ((BASELINE, bounds.BLOB), (CONFIG, bounds.CONFIG), (GOLDEN, bounds.SERVICE_CONTRACT))
 CHECKED = {RUN, *dict(COPIED)}  # what a report may name
-LOOK = 0.2  # s; how often a worker looks at a process and at what it was told
+LOOK = 0.2  # s; how often a worker looks at a process and at whether to stop it
 PART = 1 << 16  # bytes that are read of a pipe at once
 SLACK = 1 << 12  # bytes of output that are kept so that no secret is cut off before it is redacted
 CANNOT_STOP = 10  # s; further ones, after which a guard itself is killed
@@ -55,7 +55,7 @@ class RunFailedError(Exception):
 
 
 class StoppedError(Exception):
-    """The worker was told to stop the run."""
+    """The worker was asked to stop the run."""
 
 
 class RunLog:
@@ -103,7 +103,7 @@ class RunLog:
 
 
 class ProjectRun:
-    """A run of a project, in its folder. ``stopped`` says whether the worker was told to stop it."""
+    """A run of a project, in its folder. ``stopped`` says whether the worker was asked to stop it."""
 
     def __init__(
         self,
@@ -199,7 +199,7 @@ class ProjectRun:
     def _rag_contract(self, *arguments: str, folder: Path) -> int:
         """Run a command of the project's rag-contract; return its exit code.
 
-        Raises :class:`StoppedError` if the worker was told to stop, :class:`RunFailedError` if it takes too long.
+        Raises :class:`StoppedError` if the worker was asked to stop, :class:`RunFailedError` if it takes too long.
         """
         python = self._project.file.python or sys.executable
         mark = str(uuid.uuid5(uuid.NAMESPACE_URL, self.folder.as_uri()))

@@ -180,8 +180,8 @@ def give_back(connection: Connection, owner: str, now: int, *, died: bool = Fals
 
 def end(connection: Connection, claim: Claim, state: Ended, *, problem: str | None, log: str, now: int) -> bool:
     """End a run that has no verdict; return False if its worker has lost it."""
-    told = {"problem": None if problem is None else storable(problem), "log": storable(log)}
-    values = {"state": state, "finished_at": now} | told | FREE
+    kept = {"problem": None if problem is None else storable(problem), "log": storable(log)}
+    values = {"state": state, "finished_at": now} | kept | FREE
     if not connection.execute(runs.update().where(held(claim)).values(values)).rowcount:
         return False
     alert_of_run(connection, claim.run_id, now)

@@ -46,7 +46,7 @@ class Schedule:
         self._database, self._folder, self._failed, self._clock = database, folder, failed, clock
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name=SCHEDULE, daemon=True)
-        self._told: Mapping[str, str] = {}  # what is wrong with folders, as it was logged
+        self._logged: Mapping[str, str] = {}  # what is wrong with folders, as it was logged
 
     def start(self) -> None:
         """Start the thread, if anything is mounted."""
@@ -114,9 +114,9 @@ class Schedule:
             else:
                 mounted += [] if project is None else [project]
         for slug, problem in problems.items():
-            if self._told.get(slug) != problem:
+            if self._logged.get(slug) != problem:
                 log.warning("the project is not scheduled until it is corrected: %s", problem)
-        self._told = problems
+        self._logged = problems
         return mounted, problems
 
     def _write_mounted(self, mounted: list[MountedProject], now: int) -> None:

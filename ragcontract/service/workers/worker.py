@@ -155,7 +155,7 @@ class Worker:
             run.delete()
 
     def _stopped(self) -> bool:
-        return self._ended.is_set() or self._heart.told != "ours"
+        return self._ended.is_set() or self._heart.standing != "ours"
 
     def _tried(self, held: Claim, run: ProjectRun) -> Ended | None:
         """Return how a run ended; None if it goes on, with another attempt or worker."""
@@ -164,7 +164,7 @@ class Worker:
             run.record()
             return self._recorded(held, run)
         except StoppedError:
-            if self._heart.told == "cancelled":
+            if self._heart.standing == "cancelled":
                 return self._ended_with(held, "cancelled", None, run.log.text())
             return None
         except RunFailedError as error:
@@ -194,8 +194,8 @@ class Worker:
         raise RunFailedError("other runs of the same second have the same results; start it again")
 
     def _ended_with(self, held: Claim, state: Ended, problem: str | None, text: str) -> Ended | None:
-        told = partial(end, claim=held, state=state, problem=problem, log=text)
-        return state if self._write(told) else None
+        job = partial(end, claim=held, state=state, problem=problem, log=text)
+        return state if self._write(job) else None
 
     def _sweep(self) -> None:
         """Delete the folders of runs that are over: their workers were killed before they could."""
@@ -217,16 +217,16 @@ class _Heart:
         self._changing = threading.Lock()
         self._ended = threading.Event()
         self._heard = seconds()
-        self._told: Heard = "ours"
+        self._standing: Heard = "ours"
         self._thread = threading.Thread(target=self._run, name="heart", daemon=True)
 
     @property
-    def told(self) -> Heard:
-        """What was last heard of the run. It is lost if nothing was heard for long, even while the database hangs.
+    def standing(self) -> Heard:
+        """How the run stood when the database last answered; lost if that was long ago.
 
         Others take the run when its lease has ended, and then nothing of it may run here.
         """
-        return "lost" if seconds() - self._heard > bounds.LEASE_SECONDS / 2 else self._told
+        return "lost" if seconds() - self._heard > bounds.LEASE_SECONDS / 2 else self._standing
 
     def start(self) -> None:
         self._thread.start()
@@ -238,7 +238,7 @@ class _Heart:
     def hold(self, held: Claim, text: Callable[[], str]) -> None:
         """Hold a run from now on, and store what ``text`` returns."""
         with self._changing:
-            self._held, self._told, self._heard = (held, text), "ours", seconds()
+            self._held, self._standing, self._heard = (held, text), "ours", seconds()
 
     def release(self) -> None:
         with self._changing:
@@ -261,7 +261,7 @@ class _Heart:
 
         try:
             text = held[1]() if held else ""  # not in the transaction: redacting takes a while, and others would wait
-            self._told = self._database.write(partial(job, text=text))
+            self._standing = self._database.write(partial(job, text=text))
             self._heard = seconds()
         except Exception as error:  # noqa: BLE001 (whatever it is, nobody hears of this worker)
             log.warning("the database does not hear of this worker: %s", type(error).__name__)
@@ -296,8 +296,8 @@ def work_alone(*, db: str, projects: Path, runs_dir: Path | None) -> None:
     work(place_of(db, projects, runs_dir), new_owner(), threading.Event())
 
 
-class Told(Struct, frozen=True, kw_only=True):
-    """What `serve` tells a worker."""
+class WorkerStart(Struct, frozen=True, kw_only=True):
+    """What `serve` gives a worker to start with."""
 
     place: Place
     owner: str
@@ -305,7 +305,7 @@ class Told(Struct, frozen=True, kw_only=True):
 
 def main() -> None:
     """Work for the service that has started this process: until it closes the pipe, as it does when it is killed."""
-    told = msgspec.json.decode(sys.stdin.buffer.readline(), type=Told)
+    start = msgspec.json.decode(sys.stdin.buffer.readline(), type=WorkerStart)
     ended = threading.Event()
 
     def wait() -> None:
@@ -315,7 +315,7 @@ def main() -> None:
     threading.Thread(target=wait, daemon=True).start()
     log_json()
     try:
-        work(told.place, told.owner, ended)
+        work(start.place, start.owner, ended)
     except RagContractError as error:
         log.error("the worker cannot work: %s", "; ".join(error.problems))  # noqa: TRY400 (no traceback)
         sys.exit(error.exit_code)

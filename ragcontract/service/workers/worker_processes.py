@@ -14,7 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from ragcontract.core import bounds
 from ragcontract.service.database import BusyError, Database, seconds
 from ragcontract.service.workers.run_queue import give_back, time_of
-from ragcontract.service.workers.worker import Place, Told, new_owner
+from ragcontract.service.workers.worker import Place, WorkerStart, new_owner
 
 log = logging.getLogger(__name__)
 LOOK = 0.5  # s; how often the processes are looked at
@@ -92,7 +92,7 @@ class WorkerProcesses:
         if process.stdin is not None:
             try:
                 # Not in its arguments, which all users of the machine see: the address may have a password.
-                process.stdin.write(msgspec.json.encode(Told(place=self._place, owner=owner)) + b"\n")
+                process.stdin.write(msgspec.json.encode(WorkerStart(place=self._place, owner=owner)) + b"\n")
                 process.stdin.flush()
             except OSError:
                 log.warning("a worker ended at once")
