@@ -47,6 +47,10 @@ def _number(name: str, *, nullable: bool = False) -> "Column[int]":
     return Column(name, BigInteger, nullable=nullable)
 
 
+def _day() -> "Column[int]":
+    return Column("day", BigInteger, primary_key=True, autoincrement=False)
+
+
 def _text(name: str, *, nullable: bool = False) -> "Column[str]":
     return Column(name, Text, nullable=nullable)
 
@@ -62,6 +66,8 @@ projects = Table(
     _text("secret"),  # for digests of this project's users and drawings
     _number("created_at"),
     _number("keep_runs", nullable=True),  # what project.yml says; 0 for all
+    _number("keep_days", nullable=True),  # what project.yml says, of interactions
+    _number("unmeasured_from", nullable=True),  # the first day whose monitors have to be computed, again
 )
 blobs = Table(
     "blobs",
@@ -182,6 +188,7 @@ interactions = Table(
     UniqueConstraint("project_id", "external_id"),
 )
 Index("interactions_newest", interactions.c.project_id, interactions.c.asked_at.desc())
+Index("interactions_of_source", interactions.c.project_id, interactions.c.source, interactions.c.asked_at.desc())
 Index(
     "interactions_flagged",
     interactions.c.project_id,
@@ -196,16 +203,43 @@ Index(
     sqlite_where=text("user_sha IS NOT NULL"),
     postgresql_where=text("user_sha IS NOT NULL"),
 )
+# A day is the time at which it begins.
 daily = Table(
     "daily",
     metadata,
     _project(primary_key=True),
-    Column("day", BigInteger, primary_key=True, autoincrement=False),
+    _day(),
     Column("monitor", Text, primary_key=True),
     _number("n"),
     Column("value", Double, nullable=True),
     Column("z", Double, nullable=True),
     Column("alarm", SmallInteger, nullable=False, server_default=text("0")),
+)
+tallies = Table(
+    "tallies",
+    metadata,
+    _project(primary_key=True),
+    _day(),
+    Column("name", Text, primary_key=True),  # of what is counted
+    _number("number"),
+)
+sketches = Table(
+    "sketches",
+    metadata,
+    _project(primary_key=True),
+    _day(),
+    Column("kind", Text, primary_key=True),
+    Column("body", LargeBinary, nullable=False),  # what later days are compared with
+)
+# From this day on, a monitor learns anew, because somebody has said that its new level is right.
+accepted_levels = Table(
+    "accepted_levels",
+    metadata,
+    _project(primary_key=True),
+    Column("monitor", Text, primary_key=True),
+    _number("day"),
+    _text("accepted_by"),
+    _number("accepted_at"),
 )
 candidates = Table(
     "candidates",
@@ -221,6 +255,7 @@ candidates = Table(
     _text("decided_by", nullable=True),
     _number("decided_at", nullable=True),
     _number("created_at"),
+    Column("asked", BigInteger, nullable=False, server_default=text("1")),  # how often, of what was sampled
     UniqueConstraint("project_id", "query_sha"),
     Index("candidates_waiting", "project_id", "state", "created_at"),
     Index("candidates_of_interaction", "interaction_id"),

@@ -7,9 +7,9 @@ from sqlalchemy import Connection, select
 from ragcontract.service.audit import Author
 from ragcontract.service.database import Database
 from ragcontract.service.playground import playground
-from ragcontract.service.playground.interactions import add_candidate
 from ragcontract.service.playground.playground import Playground, SlowAnswerError, free_question
-from ragcontract.service.playground.question_similarity import grams_of
+from ragcontract.service.production.interactions import add_candidate
+from ragcontract.service.production.question_similarity import grams_of
 from ragcontract.service.tables import candidates, metadata, projects
 from tests.bounds.lab import Case, Cases, Lab
 from tests.bounds.service import a_database

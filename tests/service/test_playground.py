@@ -15,8 +15,8 @@ from sqlalchemy import select
 from ragcontract.core import bounds
 from ragcontract.service.audit import Author
 from ragcontract.service.database import Database, now_ms
-from ragcontract.service.playground.interactions import add_candidate, interaction_numbered, question_digest
 from ragcontract.service.playground.playground import Playground, TargetBusyError, free_question
+from ragcontract.service.production.interactions import add_candidate, interaction_numbered, question_digest
 from ragcontract.service.tables import audit, candidates, interactions, projects
 from tests.builders import golden
 from tests.service.askers import new_user

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from ragcontract.service.playground.question_similarity import Questions, grams_of, normalised
+from ragcontract.service.production.question_similarity import Questions, grams_of, normalised
 
 KNOWN = ["How do I invite a teammate?", "What does it cost?", "Wie lade ich jemanden ein?", "!?", ""]
 

@@ -32,7 +32,7 @@ from ragcontract.record.record_options import TOP
 from ragcontract.record.run_rows import Rows
 from ragcontract.service.database import seconds
 from ragcontract.service.mounted import RECORD, MountedProject, content_of
-from ragcontract.service.playground.question_similarity import Questions
+from ragcontract.service.production.question_similarity import Questions
 from ragcontract.service.project_environment import project_environ
 from ragcontract.service.workers.run_guard import VARIABLE, kill_marked
 

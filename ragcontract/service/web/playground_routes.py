@@ -22,7 +22,6 @@ from ragcontract.service.accounts import Principal
 from ragcontract.service.database import Database, now_ms, storable
 from ragcontract.service.known_contract import KnownContract, contract_of, golden_of
 from ragcontract.service.mounted import MountedProject
-from ragcontract.service.playground.interactions import PLAYGROUND, Interaction, add_interaction
 from ragcontract.service.playground.judged_query import JudgedQuery, judged
 from ragcontract.service.playground.playground import (
     Playground,
@@ -32,6 +31,7 @@ from ragcontract.service.playground.playground import (
     free_question,
     golden_question,
 )
+from ragcontract.service.production.interactions import PLAYGROUND, Interaction, add_interaction
 from ragcontract.service.redaction import redactor
 from ragcontract.service.web.authentication import EDIT
 from ragcontract.service.web.parameters import Asker, Db, Mounts, Slug, require_mounted, require_project

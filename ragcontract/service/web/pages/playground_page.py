@@ -18,7 +18,7 @@ from ragcontract.files.json_text import NestingError, check_nesting
 from ragcontract.service.accounts import Principal
 from ragcontract.service.database import Database
 from ragcontract.service.known_contract import contract_of, golden_of
-from ragcontract.service.playground.interactions import Made, add_candidate, interaction_numbered, question_digest
+from ragcontract.service.production.interactions import Made, add_candidate, interaction_numbered, question_digest
 from ragcontract.service.redaction import redactor
 from ragcontract.service.web.authentication import EDIT
 from ragcontract.service.web.pages.page_frame import require_project_row, shown_page

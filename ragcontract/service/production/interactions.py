@@ -16,7 +16,7 @@ from ragcontract.core import bounds
 from ragcontract.core.safe_text import shorten
 from ragcontract.service.audit import Author, record
 from ragcontract.service.database import insert_if_new
-from ragcontract.service.playground.question_similarity import normalised
+from ragcontract.service.production.question_similarity import normalised
 from ragcontract.service.redaction import Redactor
 from ragcontract.service.tables import candidates, interactions
 

@@ -1,0 +1,1 @@
+"""What people ask in production: storing it, watching it, and choosing questions for the contract."""
