@@ -124,7 +124,8 @@ UNKNOWN = 10_000  # ids; the ids of a run without a golden query in a report; th
 VERSIONS = 1_000  # values; a version field of a run on Spark; a warning says that others are left out
 VIOLATIONS = 1_000  # violations; those of a row's rules in all turns that are listed; the others of a rule are one
 
-# Time grows with these products: a second for texts at the limit, and for the worst patterns half a minute.
+# Products of two sizes
+# Time grows with them: at the limit, texts take a second, and the worst patterns half a minute.
 SEARCHED = 4 * 10**9  # ; characters of an answer times instructions of a compiled pattern; exit code 2
 DISTANCE = 10**10  # ; characters of a query's contexts times those of `reference_contexts`, for a distance; exit code 2
 ARGUMENTS_SEARCHED = 2 * 10**9  # ; characters in a row's calls, 1,000 a text or more, times patterns; exit code 2
