@@ -25,7 +25,7 @@ def test_a_file_shows_every_option_that_there_is(name: str) -> None:
 
 
 def test_the_versions_are_those_that_are_tried() -> None:
-    sentence = re.search(r"Tested are (.*?)\.\n", PAGE, re.DOTALL)
+    sentence = re.search(r"Tested versions: (.*?)\.\n", PAGE, re.DOTALL)
     assert sentence
     named = re.findall(r"([a-z-]+)\s([\d.]+)\sand\s([\d.]+)", sentence[1])
     for at, which in enumerate(("floor", "newest"), start=1):
