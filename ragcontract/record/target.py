@@ -82,6 +82,8 @@ def read_target(
     if not isinstance(target, str | os.PathLike):
         return _of_object(target, surroundings)
     text = os.fspath(target)
+    if text.startswith(("http://", "https://")):
+        raise InputError(["an address is no target; write the service into a file, such as http.yml: `http: {url: …}`"])
     if text.endswith(YAML):
         return _of_file(text, surroundings, kinds, around)
     folder = surroundings.folder.absolute()  # before code is imported that may change the current one

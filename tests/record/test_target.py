@@ -42,6 +42,15 @@ def test_a_text_names_code(tmp_path: Path) -> None:
     assert doc_ids(asked(target.system)) == ["?", "5"]
 
 
+@pytest.mark.parametrize("address", ["http://localhost:8000/search", "https://search.example/record.yml"])
+def test_an_address_is_written_into_a_file(tmp_path: Path, address: str) -> None:
+    with pytest.raises(InputError) as error:
+        target_of(tmp_path, address)
+    assert error.value.problems == [
+        "an address is no target; write the service into a file, such as http.yml: `http: {url: …}`"
+    ]
+
+
 def test_an_object_is_named_as_it_was_made(tmp_path: Path) -> None:
     target = target_of(tmp_path, retrieve)
     assert target.name == "tests.record.test_target:retrieve"
