@@ -51,7 +51,7 @@ def _limit(line: str) -> Limit:
     return Limit(
         name=match["name"],
         value=_value(getattr(bounds, match["name"]), match["unit"]),
-        what=_sentence(match["what"]),
+        what=_sentence(re.sub("^those", match["unit"], match["what"])),
         beyond=_sentence(match["beyond"]),
     )
 

@@ -2,7 +2,7 @@
 
 The comment on each line has three parts, separated by semicolons: the unit; what is limited; what happens beyond the
 limit. A comment above a group is its heading, and further lines are its reasons. docs/reference/limits.md is generated
-from them.
+from them, with the unit in place of "those" at the beginning of what is limited.
 """
 
 # Text in input files
@@ -18,7 +18,7 @@ TEXTS = 5_000  # texts and patterns; those that the rules of a golden row search
 REFUSAL_PHRASES = 1_000  # phrases; `refusal_phrases` in the configuration; exit code 2
 CLEARED = 100  # matches; those of a forbidden claim within allowed phrases, in one answer; the next one is forbidden
 ALLOWED_PHRASE = 200  # characters; what an allowed phrase covers; it does not count
-MATCHES = 1_000  # matches; of a pattern in one answer, for `as_evaluated` or a judge; further ones are not looked at
+MATCHES = 1_000  # matches; those of a pattern in an answer, for `as_evaluated` or a judge; others are not looked at
 SCHEMA = 20_000  # bytes; the schema of a rule `json_schema`; exit code 2
 SCHEMA_STEPS = 1_000_000  # steps; comparing an answer with a schema; the rule is broken
 TIERS = 100  # tiers; `tiers` in the configuration; exit code 2
@@ -98,7 +98,7 @@ NEAR_COMPARED = 10  # names; candidates that are compared in full; the others ar
 # Commands other than `check`
 LABEL_TEXT = 2_000  # characters; a result's text, and a question, in `label`; cut, with an ellipsis
 LABEL_LINES = 12  # lines; a question in `label`; cut, with an ellipsis
-UNJUDGED = 100  # documents; the unjudged ones of a query whose effect `unjudged` computes; further ones count as none
+UNJUDGED = 100  # documents; unjudged documents of a query whose effect `unjudged` computes; further ones count as none
 CANDIDATE_TEXT = 200  # characters; a result's text, and a question, in `candidates.txt`; cut, with an ellipsis
 SLUG = 48  # characters; an id that `init` makes from a question; cut after a word
 FOLDER_NAME = 80  # characters; a folder in the name of the workflow that `init` writes for it; cut
@@ -114,7 +114,7 @@ GOOD_RUNS = 100  # runs; the good runs of a baseline; exit code 2
 COMPARED_RUNS = 20  # runs; the runs that `compare` reads; exit code 2
 DISAGREEMENTS = 50  # queries; the queries that `compare` lists; the others are counted
 RUN_LABEL = 60  # characters; the name of a run in `compare`; cut, with an ellipsis
-FAILED_CHECKS = 100  # checks; the failed checks of one such record; the others are counted
+FAILED_CHECKS = 100  # checks; the failed checks of one record of accepted regressions; the others are counted
 
 # Runs
 BASELINE_ROWS = 1_000  # rows; those of a query in a baseline whose first documents are compared with; not compared
@@ -134,12 +134,12 @@ SUBSEQUENCE = 10**9  # ; words of a response times words of its `reference`, for
 # All reports
 ALL_QUERIES = 10_000  # golden queries; a report with all queries by default; only changed queries are listed
 RAISED = 20  # findings; the message of `ContractBroken` in Python; the others are counted
-OPEN_QUERIES = 5  # queries; the broken ones in the open in Markdown; the others are folded
+OPEN_QUERIES = 5  # queries; broken queries that Markdown does not fold; the others are folded
 HEADLINE = 90  # characters; the headline of a report; facts that matter less are left out
 BRANCH = 60  # characters; a branch in a sentence about the history; cut, with an ellipsis
 LISTED = 5  # documents; a list in a sentence, and the ranks in a cell; the others are counted
 REPLACED_DAYS = 14  # days; a note that the baseline was replaced; only the list of inputs has it
-NOTE_REASON = 300  # characters; why regressions are accepted, in that note; cut, with an ellipsis
+NOTE_REASON = 300  # characters; why regressions are accepted, in the note on a replaced baseline; cut, with an ellipsis
 LEAST_OVERLAP = 10  # queries; those with the least overlap with the baseline; the others are left out
 RETRIEVED_QUERIES = 1_000  # queries; broken queries whose results are listed, before and now; others have no list
 RETRIEVED = 20  # results; the list of results of a broken query; further ones are left out
@@ -151,12 +151,12 @@ SAID_MESSAGES = 40  # messages; the conversation of a broken query; the others a
 SAID_MESSAGE = 600  # characters; a message of a broken query; cut, with an ellipsis
 SAID_ARGUMENTS = 300  # characters; the name, and the arguments, of a tool call of a broken query; cut, with an ellipsis
 SAID_NAME = 100  # characters; the mode, the label and the finish reason of a broken query; cut, with an ellipsis
-SAID_TEXTS = 2 << 20  # characters; these texts of all broken queries of a run; further queries have none
+SAID_TEXTS = 2 << 20  # characters; answers, contexts and calls of a run's broken queries; further queries have none
 MATRIX = 10  # modes; the matrix of modes, which has three; others are left out
 TAG_METRICS = 8  # metrics; the table of tags; beyond that, it has the first ones with a limit, and counts the others
 SUMMARY_LINE = 500  # characters; `summary` in `report.json` and the action's output; cut, with an ellipsis
 CELL = 200  # characters; a cell of a table in the terminal; cut, with an ellipsis
-TERMINAL_QUERIES = 20  # queries; the broken ones in the terminal, and those that do not fail; the others are counted
+TERMINAL_QUERIES = 20  # queries; broken queries in the terminal, and those that do not fail; the others are counted
 TERMINAL_WHY = 200  # characters; why a broken rule does not count, in the terminal; cut, with an ellipsis
 TERMINAL_QUESTION = 80  # characters; a question in the terminal; cut, with an ellipsis
 TERMINAL_RESULT = 60  # characters; a result of a broken query in `diff`; cut, with an ellipsis
@@ -179,7 +179,7 @@ MARKDOWN_SAID_LINES = 5  # texts; the contexts, or the tool calls, of a broken q
 CHANGED_DOCS = 5  # documents; a query whose ranks changed; the others are counted
 
 # `report.html`
-ROWS_WITHOUT_TEXTS = 100  # rows; the first ones without texts of results; the page shows no texts
+ROWS_WITHOUT_TEXTS = 100  # rows; the first rows without texts of results; the page shows no texts
 PASSAGE = 400  # characters; the text of a document that entered or left the top k; cut, with an ellipsis
 HTML_TEXT = 1_000  # characters; a text without a limit of its own; cut, with an ellipsis
 HTML_NOTE = 5_000  # characters; a note below the metrics, and a name in the headline; cut, with an ellipsis
@@ -259,8 +259,8 @@ SECRET_LEAST = 8  # characters; a secret, at least; exit code 2
 BACKOFF = 30  # s; before another attempt that no server asked to wait for; further ones wait as long
 ASKED_PAUSE = 900  # s; a pause that a recorded system or a judge asks for; it is asked again
 WIND_UP = 10  # s; calls that are under way when a recording or a judging is stopped; they are left alone
-FAILED_IN_A_ROW = 20  # questions, or cases of a judge; those that fail in a row; no others are asked, exit code 2
-RECENT = 1_000  # questions; those that the 95th percentile of a recording under way is of; older ones do not count
+FAILED_IN_A_ROW = 20  # questions; those in a row that fail, or cases of a judge; no others are asked, exit code 2
+RECENT = 1_000  # questions; those from which a recording under way takes its 95th percentile; older ones do not count
 LOOP_CANCELLING = 1  # s; an asynchronous function of a recorded system, after its time; it is left alone
 LOOP_CLOSING = 5  # s; asynchronous code of a recorded system that is cancelled; it is left alone
 COMMAND_ANSWER = 16 << 20  # bytes; what a recorded command writes for one question; the question fails
