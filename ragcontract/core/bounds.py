@@ -311,8 +311,8 @@ JUDGE_NAME = 300  # characters; a model or a host, in judgments; cut when writte
 FINGERPRINT = 1_000  # characters; the fingerprint of a judge; cut when written, exit code 2 when read
 JUDGMENT_TEXTS = 2 << 30  # bytes; the texts of all judgments of a check, in memory; exit code 2
 JUDGMENTS = 1_000_000  # judgments; all judgments files of a check; exit code 2
-CALIBRATION = 1 << 20  # bytes; judge-calibration.json; exit code 2
-LABELS = 1_000_000  # labels; a count in judge-calibration.json; exit code 2
+CALIBRATION = 1 << 20  # bytes; `judge-calibration.json`; exit code 2
+LABELS = 1_000_000  # labels; a count in `judge-calibration.json`; exit code 2
 JUDGED_TOKENS = 10**12  # tokens; those that a judgment has used; exit code 2
 
 # History
@@ -323,7 +323,7 @@ ENTRIES = 10_000  # entries; a contract; older ones are not read
 ENTRIES_AT_ONCE = 100  # entries; one call to GitHub; the others follow
 MONTHS_AT_ONCE = 50  # months; one call to GitHub; the others follow
 TEXTS_AT_ONCE = 2 << 20  # bytes; the entries of one call to GitHub; the others follow
-DELETED_AT_ONCE = 100  # result sets; a commit that deletes them; the others follow
+DELETED_AT_ONCE = 100  # result sets; a commit that deletes result sets; the others follow
 BRANCH_FIRST_PAUSE = 0.5  # s; before a branch is written again, at most; doubled with each try
 BRANCH_PAUSE = 15  # s; such a pause, at most; further ones are as long
 WINDOW_AMONG = 500  # entries; those among which the runs of `history.window` are searched; older ones do not count
