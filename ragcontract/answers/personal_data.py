@@ -44,11 +44,11 @@ _IBANS = (
     "SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20 YE30"
 )
 _LENGTHS: Mapping[str, int] = {each[:2]: int(each[2:]) for each in _IBANS.split()}
-_IBAN = re.compile(
-    rf"(?:(?<![A-Z0-9])|(?<=IBAN))(?P<country>[A-Z]{{2}}){_GAP}{{0,2}}[0-9]{_GAP}{{0,2}}[0-9]", re.IGNORECASE
-)
-_OF_IBAN = re.compile(rf"{_GAP}{{0,2}}([A-Z0-9])", re.IGNORECASE)
-_DIGITS = re.compile(rf"(?<!\d)\d(?:{_GAP}{{0,3}}\d){{12}}(?:{_GAP}{{0,3}}\d)*")
+_CHECK_DIGITS = re.compile(rf"[0-9](?={_GAP}{{0,2}}[0-9])")  # which most texts have fewer of than letters
+_COUNTRY = re.compile(rf"(?:(?<![A-Za-z0-9])|(?<=[Ii][Bb][Aa][Nn]))(?P<country>[A-Za-z]{{2}}){_GAP}{{0,2}}\Z")
+_BEFORE_DIGITS = 8  # characters: IBAN, the country, and two gaps
+_OF_IBAN = re.compile(rf"{_GAP}{{0,2}}([A-Za-z0-9])")
+_DIGITS = re.compile(rf"\d(?<!\d\d)(?:{_GAP}{{0,3}}\d){{12}}(?:{_GAP}{{0,3}}\d)*")
 _GROUP = re.compile(r"\d+")
 # How the numbers of payment cards begin: Visa, Mastercard, Maestro, American Express, Diners, Discover, JCB, UnionPay.
 _CARD = re.compile(r"4|5[0-9]|2[2-7]|3[4-9]|30|6[0-9]")
@@ -75,10 +75,50 @@ _CALLED = re.compile(
 _PHONE_DIGITS = range(7, 16)
 
 
+# Most texts have nothing of this. Before a pattern is tried, a text is searched for what each of its matches has.
+_STARTS_OF_KEYS: Mapping[str, Sequence[str]] = {  # by a character that they have
+    "-": ("PRIVATE KEY-", "sk-", "glpat-", "xox"),
+    "_": ("k_live_", "k_test_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "hf_", "npm_", "rc_"),
+    "A": ("AIza", "AKIA", "ASIA", "AGPA", "AIDA", "AROA"),
+    "J": ("eyJ",),
+}
+_LABELS: Mapping[str, Sequence[str]] = {  # likewise
+    " ": ("bearer", "basic"),
+    "\t": ("bearer", "basic"),
+    ":": ("key", "secret", "token", "passwor", "passwd", "kennwort", "passord"),
+    "=": ("key", "secret", "token", "passwor", "passwd", "kennwort", "passord"),
+}
+_ALSO_I = ("\u0130", "\u0131")  # which a pattern takes for an i, and casefold does not
+_SEPARATOR = r"[ \u00a0()./-]"  # in a phone number
+_ENOUGH_DIGITS = re.compile(rf"[0-9](?:{_SEPARATOR}{{0,5}}[0-9]){{6}}")
+_DIGIT = re.compile(r"\d")
+_NO_DIGIT = bytes({*range(256)} - {*b"0123456789"})
+
+
+def _digits(text: str) -> int:
+    """Return how many digits a text has."""
+    return len(text.encode().translate(None, _NO_DIGIT)) if text.isascii() else len(_DIGIT.findall(text))
+
+
+def _has_any(text: str, words: Mapping[str, Sequence[str]]) -> bool:
+    for character, with_it in words.items():
+        if character in text:
+            for word in with_it:
+                if word in text:
+                    return True
+    return False
+
+
 def _key(text: str) -> str:
-    text = _IN_URL.sub(r"\g<before>[key]@", text)
-    text = _KEY.sub(lambda match: "[key]" if _is_key(match[0]) else match[0], text)
-    return _LABELLED.sub(lambda match: f"{match['label']}[key]" if _is_key(match["value"]) else match[0], text)
+    if "://" in text and "@" in text:
+        text = _IN_URL.sub(r"\g<before>[key]@", text)
+    if not _digits(text):
+        return text
+    if _has_any(text, _STARTS_OF_KEYS):
+        text = _KEY.sub(lambda match: "[key]" if _is_key(match[0]) else match[0], text)
+    if _has_any(text.casefold(), _LABELS) or any(letter in text for letter in _ALSO_I):
+        return _LABELLED.sub(lambda match: f"{match['label']}[key]" if _is_key(match["value"]) else match[0], text)
+    return text
 
 
 def _is_key(text: str) -> bool:
@@ -91,14 +131,20 @@ def _email(text: str) -> str:
 
 
 def _iban(text: str) -> str:
-    parts, at, start = [], 0, 0
-    while match := _IBAN.search(text, start):
-        start = match.start() + 1
-        end = _end_of_iban(text, match.start(), _LENGTHS.get(match["country"].upper(), 0))
+    parts, at = list[str](), 0
+    for digit in _CHECK_DIGITS.finditer(text):
+        if "0" <= text[digit.start() - 1 : digit.start()] <= "9":
+            continue
+        first = max(0, digit.start() - _BEFORE_DIGITS)
+        match = _COUNTRY.search(text[first : digit.start()])
+        if match is None or first + match.start() < at:
+            continue
+        start = first + match.start()
+        end = _end_of_iban(text, start, _LENGTHS.get(match["country"].upper(), 0))
         if end is not None:
-            parts += [text[at : match.start()], "[iban]"]
-            at = start = end
-    return "".join([*parts, text[at:]])
+            parts += [text[at:start], "[iban]"]
+            at = end
+    return "".join([*parts, text[at:]]) if parts else text
 
 
 def _end_of_iban(text: str, start: int, length: int) -> int | None:
@@ -114,7 +160,7 @@ def _end_of_iban(text: str, start: int, length: int) -> int | None:
 
 
 def _card(text: str) -> str:
-    return _DIGITS.sub(_without_cards, text)
+    return _DIGITS.sub(_without_cards, text) if _digits(text) >= _CARD_DIGITS.start else text
 
 
 def _without_cards(match: "re.Match[str]") -> str:
@@ -158,6 +204,8 @@ def _has_check_digit(digits: Sequence[int]) -> bool:
 
 
 def _phone(text: str) -> str:
+    if _digits(text) < _PHONE_DIGITS.start or not _ENOUGH_DIGITS.search(text):
+        return text
     text = _CALLED.sub(lambda match: f"{match['label']}[phone]" if _is_phone(match["value"]) else match[0], text)
     return _PHONE.sub(lambda match: "[phone]" if _is_phone(match[0]) else match[0], text)
 
