@@ -6,7 +6,6 @@ show them are asked for. Prints how many were stored a second, and the times of 
 service share the machine.
 """
 
-import gzip
 import json
 import random
 import socket
@@ -16,15 +15,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from multiprocessing import get_context
-from pathlib import Path
 from statistics import quantiles
 from typing import Any, NamedTuple
 
 from ragcontract.service.accounts import create_key
-from ragcontract.service.database import DAY, Database, now_ms
-from ragcontract.service.production.incoming import prepared
-from ragcontract.service.production.project_settings import SettingsOfProjects
-from ragcontract.service.production.storing import Batch, store
+from ragcontract.service.database import Database, now_ms
 from ragcontract.service.projects_and_runs import add_project
 
 SLUG = "production"
@@ -40,10 +35,11 @@ ADDRESSES: Mapping[str, str] = {
     "page of settings": "/settings",
 }
 TOPICS = ("refund", "invoice", "teammate", "workspace", "password", "webhook", "export", "plan", "role", "limit")
-WORDS = (
+TEXT = (
     "the answer is described in our terms and depends on when you have asked for it so please open settings and choose "
     "what you want to change then confirm with your password and wait for a mail from us within 5 minutes or 2 days"
-).split()
+)
+WORDS = TEXT.split(" ")
 
 
 class Answered(NamedTuple):
@@ -59,9 +55,9 @@ def interaction(number: int, chance: random.Random, asked_at: int | None = None)
     topic = chance.choice(TOPICS)
     made: dict[str, Any] = {
         "id": f"{number:x}-{chance.getrandbits(64):016x}",
-        "query": f"How do I change the {topic} of customer {number} when {chance.choice(WORDS)} {chance.choice(WORDS)}?",
+        "query": f"How do I change the {topic} of customer {number} when {' '.join(chance.choices(WORDS, k=2))}?",
         "response": " ".join(chance.choices(WORDS, k=80)),
-        "results": [{"doc_id": f"{topic}-{chance.randrange(200)}", "score": round(chance.random(), 4)} for _ in range(5)],
+        "results": [{"doc_id": f"{topic}-{chance.randrange(200)}", "score": chance.random()} for _ in range(5)],
         "latency_ms": round(chance.lognormvariate(6, 0.5), 1),
         "confidence": round(chance.random(), 3),
         "user": f"user-{chance.randrange(5_000)}",
@@ -115,8 +111,15 @@ class Connection:
         self._socket.close()
 
 
-def sent(  # noqa: PLR0913
-    address: tuple[str, int], key: str, seconds: float, connections: int, size: int, seed: int, rate: float, results: Any
+def sent(
+    address: tuple[str, int],
+    key: str,
+    seconds: float,
+    connections: int,
+    size: int,
+    seed: int,
+    rate: float,
+    results: Any,
 ) -> None:
     """Send for some seconds, in a process of its own: as fast as answers come, or ``rate`` requests a second."""
     end, answers, threads = time.time() + seconds, list[Answered](), []
@@ -145,7 +148,9 @@ def sent(  # noqa: PLR0913
     results.put([tuple(each) for each in answers])
 
 
-def answers_of(address: tuple[str, int], key: str, seconds: float, **options: Any) -> "Iterator[Callable[[], list[Answered]]]":
+def answers_of(
+    address: tuple[str, int], key: str, seconds: float, **options: Any
+) -> "Iterator[Callable[[], list[Answered]]]":
     """Start a process that sends; calling what is returned waits for it."""
     context = get_context("spawn")
     results = context.Queue()

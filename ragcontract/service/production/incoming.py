@@ -4,9 +4,11 @@ The names of the RAG Eval Harness mean the same as ours: ``logs``, ``answer``, `
 ``user_feedback``.
 """
 
+import json
 import secrets
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Annotated, Any, NamedTuple, TypeAlias
 
@@ -15,10 +17,11 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.core.safe_text import shorten
+from ragcontract.core.safe_text import encodable, shorten
 from ragcontract.files.json_lines import UNDECODABLE
+from ragcontract.files.json_text import NestingError, check_nesting
 from ragcontract.files.schema import mismatches
-from ragcontract.service.database import DAY, index_key
+from ragcontract.service.database import BIGINT, DAY, index_key
 from ragcontract.service.production.flags import flags_of, is_drawn
 from ragcontract.service.production.interactions import PLAYGROUND, question_digest
 from ragcontract.service.production.project_settings import ProjectSettings
@@ -32,6 +35,7 @@ _FEEDBACK: Mapping[object, int] = {
     **dict.fromkeys((-1, "-1", "negative", "down", "thumbs_down", "thumbs down", "dislike", "bad", "unhelpful"), -1),
     **dict.fromkeys(("0", "neutral", "none", ""), 0),
 }
+TIME = "milliseconds since 1970, or ISO 8601 with a zone, such as 2026-11-29T17:40:00Z"
 _HEX_SECRET = 16  # bytes of an id that nobody sent
 
 
@@ -175,18 +179,47 @@ def prepared(data: bytes, settings: ProjectSettings, now: int) -> Prepared:
 
 
 def _items_of(data: bytes) -> Sequence[NewInteraction | msgspec.Raw]:
+    whole: Sequence[NewInteraction]
+    with suppress(*UNDECODABLE):  # of which one interaction may be the cause
+        whole = _listed(_whole.decode(data))
+        return whole
+    with _one_by_one:
+        try:
+            return _parts_of(data)
+        except msgspec.ValidationError as error:
+            expected = "expected an object with `interactions`, a list of objects"
+            raise InputError([f"the body: {expected} ({error})"]) from error
+        except UNDECODABLE:
+            return _parts_of(_with_whole_characters(data))
+
+
+def _parts_of(data: bytes) -> Sequence[msgspec.Raw]:
+    _listed(msgspec.json.decode(data, type=_Objects))
+    parts: Sequence[msgspec.Raw] = _listed(msgspec.json.decode(data, type=_Parts))
+    return parts
+
+
+def _with_whole_characters(data: bytes) -> bytes:
+    """Return JSON whose halves of characters are replaced: some languages write them where they cut a text."""
     try:
-        return _listed(_whole.decode(data))
-    except UNDECODABLE:  # of which one interaction may be the cause
-        pass
-    try:
-        with _one_by_one:
-            _listed(msgspec.json.decode(data, type=_Objects))
-            return _listed(msgspec.json.decode(data, type=_Parts))
-    except msgspec.ValidationError as error:
-        raise InputError([f"the body: expected an object with `interactions`, a list of objects ({error})"]) from error
-    except UNDECODABLE as error:
+        check_nesting(data)
+        return msgspec.json.encode(_encodable(json.loads(data, parse_constant=_no_constant)))
+    except (NestingError, ValueError, RecursionError) as error:
         raise NotJsonError from error
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(name)
+
+
+def _encodable(value: Any) -> Any:
+    if isinstance(value, str):
+        return encodable(value)
+    if isinstance(value, list):
+        return [_encodable(inner) for inner in value]
+    if isinstance(value, dict):
+        return {encodable(name): _encodable(inner) for name, inner in value.items()}
+    return value
 
 
 def _listed(body: Any) -> Any:
@@ -250,20 +283,23 @@ def _stored(item: NewInteraction, settings: ProjectSettings, now: int) -> Stored
     return Stored(row, day, is_drawn(settings.secret, row["external_id"], row["flags"], file.sampling))
 
 
+def time_of(text: str) -> int:
+    """Return a time in milliseconds; raises ValueError for any other text."""
+    if text.isascii() and text.isdecimal():
+        return min(int(text[:20]), BIGINT)
+    time = datetime.fromisoformat(text)
+    if time.tzinfo is None:
+        raise ValueError(TIME)
+    return round(time.timestamp() * 1_000)
+
+
 def _asked_at(item: NewInteraction, keep_days: int, now: int) -> int:
-    asked_at = item.asked_at
-    if asked_at is None:
+    if item.asked_at is None:
         return now
-    if isinstance(asked_at, str):
-        try:
-            time = datetime.fromisoformat(asked_at)
-        except ValueError:
-            time = None
-        if time is None or time.tzinfo is None:
-            raise _WrongError(
-                "asked_at: expected milliseconds since 1970, or ISO 8601 with a zone as 2026-11-29T17:40:00Z"
-            )
-        asked_at = round(time.timestamp() * 1_000)
+    try:
+        asked_at = item.asked_at if isinstance(item.asked_at, int) else time_of(item.asked_at)
+    except ValueError:
+        raise _WrongError(f"asked_at: expected {TIME}") from None
     if asked_at > now + bounds.INTERACTION_AHEAD * 1_000:
         raise _WrongError("asked_at: is more than 5 minutes ahead of the service's time")
     if asked_at < now - keep_days * DAY:

@@ -1,4 +1,4 @@
-"""The thread that stores what production asks: many requests in one transaction, because each commit waits for the disk.
+"""The thread that stores what production asks: many requests in a transaction, because each commit waits for the disk.
 
 Who sends a request gets the answer when the transaction is committed.
 """

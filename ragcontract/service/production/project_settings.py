@@ -97,6 +97,10 @@ class SettingsOfProjects:
         self._known: dict[str, _Known] = {}
         self._reading = threading.Lock()
 
+    def forget(self) -> None:
+        """Look everything up again."""
+        self._known.clear()
+
     def fresh(self, slug: str) -> ProjectSettings | None:
         """Return the settings of a project if they were read a moment ago."""
         known = self._known.get(slug)
@@ -167,7 +171,7 @@ class SettingsOfProjects:
             daily.c.project_id == number, daily.c.monitor == P95, daily.c.value.is_not(None)
         )
         newest = of_days.order_by(daily.c.day.desc()).limit(bounds.MEASURED_DAYS)
-        known.settings = replace(known.settings, p95=dict(connection.execute(newest).tuples().all()))
+        known.settings = replace(known.settings, p95=dict(connection.execute(newest).all()))
 
 
 def _signature(path: Path) -> Signature | None:

@@ -114,7 +114,7 @@ def _numbers(connection: Connection, project: int, items: Sequence[Stored]) -> M
     names = [item.row["external_id"] for item in items]
     columns = interactions.c.external_id, interactions.c.id
     rows = select(*columns).where(interactions.c.project_id == project, interactions.c.external_id.in_(names))
-    return dict(connection.execute(rows).tuples().all())
+    return dict(connection.execute(rows).all())
 
 
 def _candidate(project: int, items: Sequence[Stored], numbers: Mapping[str, int], now: int) -> dict[str, Any]:

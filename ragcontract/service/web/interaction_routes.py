@@ -5,22 +5,26 @@ What is answered with 200 is in the database, committed.
 
 import asyncio
 import zlib
+from datetime import UTC, datetime
 from typing import Annotated, Any, NamedTuple
 
-from litestar import Request, post
+from litestar import Request, delete, post
 from litestar.concurrency import sync_to_thread
 from litestar.di import NamedDependency
+from litestar.params import QueryParameter
 from msgspec import Meta, Struct
 
 from ragcontract.core import bounds
-from ragcontract.service.database import now_ms
-from ragcontract.service.production.incoming import NotJsonError, Prepared, Rejected, prepared
+from ragcontract.core.errors import InputError
+from ragcontract.service.database import index_key, now_ms
+from ragcontract.service.production import deletion
+from ragcontract.service.production.incoming import TIME, NotJsonError, Prepared, Rejected, prepared, time_of
 from ragcontract.service.production.interaction_writer import InteractionWriter
 from ragcontract.service.production.project_settings import ProjectSettings, SettingsOfProjects
 from ragcontract.service.production.storing import Batch
-from ragcontract.service.web.authentication import INGEST, header
+from ragcontract.service.web.authentication import ADMIN, INGEST, header
 from ragcontract.service.web.monitoring import Monitoring
-from ragcontract.service.web.parameters import NO_PROJECT, Slug
+from ragcontract.service.web.parameters import NO_PROJECT, Asker, By, Db, Slug, require_project
 from ragcontract.service.web.problem_details import ProblemError
 from ragcontract.service.web.request_limits import BODY, Body, too_large
 
@@ -35,6 +39,12 @@ class Ingestion(NamedTuple):
     settings: SettingsOfProjects
     writer: InteractionWriter
     monitoring: Monitoring
+
+
+class Deleted(Struct, frozen=True, kw_only=True):
+    """How many interactions were deleted."""
+
+    deleted: int
 
 
 class Ingested(Struct, frozen=True, kw_only=True):
@@ -98,7 +108,7 @@ async def _unpacked(request: "Request[Any, Any, Any]") -> bytes:
         return await request.body()
     if encoding != GZIP:
         raise ProblemError(415, f"expected the header Content-Encoding: {GZIP}, or none")
-    body: Body = request.scope[BODY]  # type: ignore[typeddict-item]
+    body: Body = request.scope[BODY]  # type: ignore[literal-required]
     inflate, parts, size, packed = zlib.decompressobj(_GZIP_WINDOW), list[bytes](), 0, 0
     async for chunk in request.stream():
         packed += len(chunk)
@@ -118,4 +128,47 @@ async def _unpacked(request: "Request[Any, Any, Any]") -> bytes:
     return b"".join(parts)
 
 
-ROUTES = (add_interactions,)
+@delete("/projects/{slug:str}/interactions", access=ADMIN, status_code=200, sync_to_thread=True)
+def delete_interactions(
+    *,
+    principal: Asker,
+    author: By,
+    database: Db,
+    ingestion: NamedDependency[Ingestion],
+    slug: Slug,
+    number: Annotated[str | None, QueryParameter(name="id", description="What its sender calls it.")] = None,
+    user: Annotated[str | None, QueryParameter(description="All of a user, with the questions of candidates.")] = None,
+    before: Annotated[
+        str | None, QueryParameter(description="What was asked earlier: milliseconds since 1970, or ISO 8601.")
+    ] = None,
+) -> Deleted:
+    """Delete interactions for good: one by its `id`, all of a `user`, or all asked `before` a time.
+
+    The audit log says how many, and not of whom.
+    """
+    with database.read() as connection:
+        project = require_project(connection, principal, slug)
+    settings = ingestion.settings.of(slug)
+    if settings is None:
+        raise ProblemError(404, NO_PROJECT)
+    if sum(each is not None for each in (number, user, before)) != 1:
+        raise InputError(["expected exactly one of id, user and before"])
+    by: dict[str, Any]
+    if number is not None:
+        which, by = "by its id", {"external_id": index_key(number)}
+    elif user is not None:
+        which, by = "of a user", {"user_sha": settings.user_digest(user)}
+    else:
+        time = _time(before or "")
+        which, by = f"asked before {datetime.fromtimestamp(time / 1_000, UTC):%Y-%m-%d %H:%M}", {"before": time}
+    return Deleted(deleted=deletion.delete_interactions(database, slug, project, which, author, **by))
+
+
+def _time(text: str) -> int:
+    try:
+        return time_of(text)
+    except ValueError:
+        raise InputError([f"before: expected {TIME}"]) from None
+
+
+ROUTES = (add_interactions, delete_interactions)
