@@ -103,13 +103,13 @@ def _forget_questions(database: Database, project: int, user: str) -> None:
 def _asked_by_others(connection: Connection, project: int, user: str, digests: Sequence[str]) -> Mapping[str, int]:
     """Return the first interaction of somebody else, by the digests of questions. It reads all that are stored."""
     others = interactions.c.project_id == project, interactions.c.user_sha.is_distinct_from(user)
-    found: dict[str, int] = {}
+    first: dict[str, int] = {}
     for start in range(0, len(digests), bounds.DELETED_INTERACTIONS):
         some = interactions.c.query_sha.in_(digests[start : start + bounds.DELETED_INTERACTIONS])
         columns = interactions.c.query_sha, func.min(interactions.c.id)
         rows = connection.execute(select(*columns).where(*others, some).group_by(interactions.c.query_sha))
-        found.update(rows.all())
-    return found
+        first.update(rows.all())
+    return first
 
 
 def _forget(connection: Connection, project: int, user: str, digests: Sequence[str], others: Mapping[str, int]) -> None:
