@@ -6,6 +6,7 @@ Thousands of interactions come in a second, so all of it is kept for a moment. F
 import hashlib
 import hmac
 import logging
+import math
 import os
 import threading
 from collections.abc import Collection, Mapping
@@ -104,7 +105,7 @@ class SettingsOfProjects:
     def fresh(self, slug: str) -> ProjectSettings | None:
         """Return the settings of a project if they were read a moment ago."""
         known = self._known.get(slug)
-        return known.settings if known and seconds() - known.read_at < bounds.SETTINGS_SECONDS else None
+        return known.settings if known and seconds() - known.read_at <= bounds.SETTINGS_SECONDS else None
 
     def of(self, slug: str) -> ProjectSettings | None:
         """Return the settings of a project; None if there is no such project.
@@ -127,10 +128,10 @@ class SettingsOfProjects:
         if known is None or known.settings.project != row.id:
             settings = ProjectSettings(project=row.id, slug=slug, secret=row.secret)
             known = _Known(settings=settings, signature=None, contract=None, read_at=0, golden_at=0)
-            known.golden_at = -bounds.GOLDEN_SECONDS
+            known.golden_at = -math.inf
         self._look_at_file(known, row.keep_days)
         now = seconds()
-        if now - known.golden_at >= bounds.GOLDEN_SECONDS:
+        if now - known.golden_at > bounds.GOLDEN_SECONDS:
             self._look_at_contract(connection, known)
             known.golden_at = now
         known.read_at = now
@@ -156,7 +157,7 @@ class SettingsOfProjects:
         else:
             file = mounted.file
         if file.redact != known.settings.file.redact:
-            known.contract, known.golden_at = None, -bounds.GOLDEN_SECONDS  # whose questions are compared redacted
+            known.contract, known.golden_at = None, -math.inf  # whose questions are compared redacted
         known.signature = signature
         known.settings = replace(known.settings, file=file)
 

@@ -69,7 +69,7 @@ class Bucket(Struct):
     @property
     def principal(self) -> Principal | None:
         """Who has the key, if it sends many requests and was looked up a moment ago."""
-        return self.ingesting if seconds() - self.seen_at < bounds.KEY_SECONDS else None
+        return self.ingesting if seconds() - self.seen_at <= bounds.KEY_SECONDS else None
 
     def belongs_to(self, principal: Principal) -> None:
         """Remember for a moment who has a key that sends many requests."""
