@@ -20,10 +20,10 @@ resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size}))
 
 
 @contextmanager
-def small_disk(folder: Path) -> Iterator[bool]:
-    """Mount a disk of 256 KiB at a folder; false where that is not permitted, and nothing is mounted."""
+def small_disk(folder: Path, size: int = SIZE) -> Iterator[bool]:
+    """Mount a disk of 256 KiB, or another size, at a folder; false, and nothing, where that is not permitted."""
     folder.mkdir(exist_ok=True)
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", str(folder)]
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
     try:
         mounted = os.getuid() == 0 and subprocess.run(mount, capture_output=True, check=False).returncode == 0
     except FileNotFoundError:

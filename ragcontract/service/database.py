@@ -120,6 +120,23 @@ class Database:
         with self.writing.begin() as connection:
             return job(connection)
 
+    def forget_deleted(self) -> None:
+        """Leave nothing of what was deleted in the files of an SQLite database.
+
+        What is deleted is overwritten in the file itself (``secure_delete``), but the log that SQLite writes first
+        still has the pages as they were. It is emptied here, as soon as nobody reads from it. Postgres removes what
+        was deleted when it vacuums.
+        """
+        if self._writer is None:
+            return
+
+        def empty() -> None:
+            raw = self.writing.raw_connection()  # without the transaction that this engine begins
+            raw.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            raw.close()
+
+        self._writer.submit(empty).result()
+
     def copy_to(self, path: Path) -> None:
         """Copy an SQLite database, as it is now, into a new file that only its owner can read; raises OutputError."""
         try:
@@ -183,6 +200,7 @@ def _prepare(connection: sqlite3.Connection, _record: object) -> None:
     connection.isolation_level = None  # Python's own transactions would begin late, and never for reading
     for setting in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "trusted_schema=OFF"):
         connection.execute(f"PRAGMA {setting}")
+    connection.execute("PRAGMA secure_delete=ON")  # nothing of what is deleted stays in the file
     connection.execute("PRAGMA recursive_triggers=ON")  # what INSERT OR REPLACE deletes fires triggers
 
 

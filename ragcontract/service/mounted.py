@@ -215,9 +215,10 @@ def _wrong_patterns(patterns: Sequence[str]) -> Iterator[Mismatch]:
 def write_mounted(connection: Connection, mounted: Sequence[MountedProject], now: int) -> None:
     """Add mounted projects, or update them; a job of :meth:`Database.write`.
 
-    How many runs a project keeps is in the database, so that a service without the folder deletes no others.
+    How much a project keeps is in the database, so that a service without the folder deletes nothing else.
     """
     for project in mounted:
         add_project(connection, project.slug, project.name, now)
-        values = {"name": project.name, "keep_runs": project.file.keep_runs}
+        file = project.file
+        values = {"name": project.name, "keep_runs": file.keep_runs, "keep_days": file.keep_days}
         connection.execute(projects.update().where(projects.c.slug == project.slug).values(values))

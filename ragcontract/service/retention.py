@@ -20,6 +20,7 @@ from ragcontract.service.audit import Author, deleting_frozen_rows, record, too_
 from ragcontract.service.blobs import OF_RUNS
 from ragcontract.service.database import BusyError, Database, now_ms, seconds
 from ragcontract.service.logging_in import ended_session, spent_link
+from ragcontract.service.production.deletion import delete_expired
 from ragcontract.service.projects_and_runs import NEWEST, newest_run, outdate_trend
 from ragcontract.service.run_diff import last_pass
 from ragcontract.service.tables import alerts, audit, blobs, projects, runs, sessions, tokens, uploads
@@ -87,6 +88,7 @@ class Retention:
             (tokens.c.id, spent_link(now)),
             (alerts.c.id, expired_alert(now)),
         )
+        delete_expired(self._database, author, self._ended.is_set)
         for ids, expired in of_ids:
             with self._database.read() as connection:
                 old = connection.execute(select(ids).where(expired)).scalars().all()

@@ -23,7 +23,8 @@ class Served:
         """Serve a database, with the mounted projects of a folder if one is named."""
         self.database = database
         settings = Settings(allowed_hosts=("testserver.local",), projects=projects, workers=workers)
-        self.client = TestClient(Application(database, settings), raise_server_exceptions=False)
+        self.app = Application(database, settings)
+        self.client = TestClient(self.app, raise_server_exceptions=False)
         self.key = self.new_key("read", "record")
 
     def __enter__(self) -> Self:

@@ -233,3 +233,9 @@ def test_hostile_texts_take_linear_time(part: str) -> None:
 @pytest.mark.parametrize("part", HOSTILE)
 def test_hostile_texts_hide_nothing_that_follows(part: str) -> None:
     assert redactor().text(f"{(part * LONG)[:LONG]} ana@example.com").endswith(("[email]", "[key]"))
+
+
+@pytest.mark.parametrize("letter", ["\u0130", "\u0131", "\u017f", "\u212a"])
+def test_letters_that_are_others_in_another_case_are_no_part_of_an_iban(letter: str) -> None:
+    text = f"NO93{letter}601 1117 947 and {letter}E89 3704 0044 0532 0130 00"
+    assert redactor(("iban",)).text(text) == text

@@ -21,6 +21,7 @@ NOBODY: frozenset[str] = frozenset()
 ADMIN = frozenset({"admin"})
 EDITOR = frozenset({"editor", "admin"})
 RECORD = frozenset({"record"})
+INGEST = frozenset({"ingest"})
 READ = frozenset({"viewer", "editor", "admin", "read"})
 RUN = frozenset({"editor", "admin", "run"})
 EVERYBODY_SIGNED_IN = READ | {"ingest", "record", "run"}
@@ -109,6 +110,15 @@ ROWS = {
     ),
     "POST /api/v1/projects/{slug:str}/playground": Row(
         may=EDITOR, path="/api/v1/projects/docs/playground", body={"json": {"query": "x"}}, project="docs"
+    ),
+    "POST /api/v1/projects/{slug:str}/interactions": Row(
+        may=INGEST,
+        path="/api/v1/projects/docs/interactions",
+        body={"json": {"interactions": [{"query": "x"}]}},
+        project="docs",
+    ),
+    "DELETE /api/v1/projects/{slug:str}/interactions": Row(
+        may=ADMIN, path="/api/v1/projects/docs/interactions?id=x", project="docs"
     ),
     "GET /p/{slug:str}/playground": Row(may=EDITOR, path="/p/docs/playground", is_page=True, project="docs"),
     "POST /p/{slug:str}/playground": Row(

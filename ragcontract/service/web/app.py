@@ -31,9 +31,20 @@ from ragcontract.service.database import Database, now_ms
 from ragcontract.service.migrate import check_revision
 from ragcontract.service.mounted import mounted_projects, write_mounted
 from ragcontract.service.playground.playground import Playground
+from ragcontract.service.production.interaction_writer import InteractionWriter
+from ragcontract.service.production.project_settings import SettingsOfProjects
 from ragcontract.service.retention import Retention
 from ragcontract.service.trends import Trends
-from ragcontract.service.web import administration, entries, login, playground_routes, projects, run_requests, runs
+from ragcontract.service.web import (
+    administration,
+    entries,
+    interaction_routes,
+    login,
+    playground_routes,
+    projects,
+    run_requests,
+    runs,
+)
 from ragcontract.service.web.authentication import (
     OPEN,
     READING,
@@ -44,6 +55,7 @@ from ragcontract.service.web.authentication import (
     guard,
     principal_of,
 )
+from ragcontract.service.web.interaction_routes import Ingestion
 from ragcontract.service.web.middleware import Front
 from ragcontract.service.web.monitoring import Monitoring, metrics
 from ragcontract.service.web.pages import (
@@ -93,9 +105,12 @@ def healthz() -> dict[str, str]:
 
 
 @get("/readyz", access=OPEN, sync_to_thread=True)
-def readyz(database: Db, needs_worker: NamedDependency[bool]) -> dict[str, str]:
+def readyz(database: Db, needs_worker: NamedDependency[bool], ingestion: NamedDependency[Ingestion]) -> dict[str, str]:
     """Say whether the database answers, has the tables of this version, and keeps up, and whether a worker lives."""
-    if problems := list(_problems(database, needs_worker=needs_worker)):
+    problems = [*_problems(database, needs_worker=needs_worker)]
+    if ingestion.writer.waiting >= bounds.INGESTED_WAITING:
+        problems.append(f"{ingestion.writer.waiting} requests with interactions wait, as many as may")
+    if problems:
         raise ProblemError(503, "the service cannot work now", problems, retry_after=1)
     return {"status": "ok"}
 
@@ -175,6 +190,7 @@ ROUTES: Sequence[ControllerRouterHandler] = (
     *run_requests.ROUTES,
     *administration.ROUTES,
     *playground_routes.ROUTES,
+    *interaction_routes.ROUTES,
     openapi,
 )
 PAGES: Sequence[ControllerRouterHandler] = (
@@ -201,7 +217,9 @@ def enough_threads() -> None:
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(bounds.SERVICE_THREADS, "request"))
 
 
-PARTS = ("database", "trends", "monitoring", "needs_worker", "mounts", "targets", "delivery")  # of an application
+PARTS = (  # of an application
+    *("database", "trends", "monitoring", "needs_worker", "mounts", "targets", "delivery", "ingestion"),
+)
 
 
 @cache
@@ -263,8 +281,11 @@ class Application:
         self.targets = Playground()
         failed = self.monitoring.errors_of
         self.delivery = AlertDelivery(database, settings.webhook, failed("alerts"))
+        writer = InteractionWriter(database, failed("interactions"))
+        self.ingestion = Ingestion(SettingsOfProjects(database, settings.projects), writer, self.monitoring)
         self._threads: list[_Thread] = [
             self.trends,
+            writer,
             Retention(database, settings.keep_runs, self.trends, failed("retention")),
             Schedule(database, settings.projects, failed("schedule")),
             self.targets,

@@ -47,6 +47,7 @@ class Access(Struct, frozen=True, kw_only=True):
 
 READ = Access(role="viewer", scope="read")
 RECORD = Access(scope="record")
+INGEST = Access(scope="ingest")
 EDIT = Access(role="editor")
 ADMIN = Access(role="admin")
 OPEN = "open"  # in place of an Access: a route for everybody

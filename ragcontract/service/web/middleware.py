@@ -28,6 +28,7 @@ from ragcontract.service.web.monitoring import Monitoring
 from ragcontract.service.web.pages.problem_page import answer
 from ragcontract.service.web.problem_details import ProblemError
 from ragcontract.service.web.request_limits import (
+    BODY,
     Bodies,
     Bucket,
     RequestRates,
@@ -118,11 +119,15 @@ class Front:
         address = network_of(address_of(scope))
         credential = credential_of(scope)
         bucket = self.rates.admit(credential.digest if credential else None, address)
-        principal = await self._identify(credential, address)
-        if credential and principal and bucket is None:
-            bucket = self.rates.valid(credential.digest, principal)
+        principal = bucket.principal if bucket else None
+        if principal is None:
+            principal = await self._identify(credential, address)
+            if credential and principal:
+                bucket = bucket or self.rates.valid(credential.digest, principal)
+                bucket.belongs_to(principal)
         scope["user"], scope["auth"] = principal, credential
         body = self._bodies.of(scope, receive, is_known=principal is not None)
+        scope[BODY] = body  # type: ignore[literal-required]
         try:
             await self._app(scope, body.receive, send)
         finally:

@@ -22,7 +22,8 @@ from ragcontract.service.web.parameters import Asker, Db
 
 STATES: tuple[State, ...] = get_args(State)
 UNKNOWN = "unknown"  # in place of a path that leads nowhere, and of a method that no route has
-TASKS = ("trends", "retention", "workers", "schedule", "alerts")
+TASKS = ("trends", "retention", "workers", "schedule", "alerts", "interactions")
+OUTCOMES = ("accepted", "duplicate", "rejected")
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10)
 
 
@@ -42,6 +43,14 @@ class Monitoring:
         self._errors = Counter(
             "rag_contract_task_errors", "Errors of what runs in the background.", ["task"], registry=self._registry
         )
+        self._interactions = Counter(
+            "rag_contract_interactions",
+            "Interactions that were sent, by what became of them.",
+            ["outcome"],
+            registry=self._registry,
+        )
+        for outcome in OUTCOMES:
+            self._interactions.labels(outcome)
         for task in TASKS:
             self._errors.labels(task)  # 0 is there before the first error, so that an alert sees it rise
 
@@ -49,6 +58,11 @@ class Monitoring:
         """Count a request. It has a route only if its method and its path are those of one."""
         labels = (method, route) if route else (UNKNOWN, UNKNOWN)
         self._requests.labels(*labels, f"{status}").observe(seconds)
+
+    def ingested(self, **numbers: int) -> None:
+        """Count interactions by their outcomes, which are ``OUTCOMES``."""
+        for outcome, number in numbers.items():
+            self._interactions.labels(outcome).inc(number)
 
     def errors_of(self, task: str) -> Callable[[], None]:
         """Return what counts an error of a background task."""

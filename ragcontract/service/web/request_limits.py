@@ -29,6 +29,7 @@ from ragcontract.service.web.problem_details import ProblemError
 P = ParamSpec("P")
 T = TypeVar("T")
 BLOBS = "/api/v1/blobs/"
+BODY = "ragcontract.body"  # where the scope of a request has its Body
 _NEW_NETWORK = 64  # bits of an IPv6 address: one customer has all that begin with them
 
 
@@ -62,6 +63,18 @@ class Bucket(Struct):
     rate: float  # a second
     burst: float
     noted_at: float = -math.inf  # when the use of the key or of the session was noted
+    ingesting: Principal | None = None  # who has the key, if it sends many requests
+    seen_at: float = -math.inf  # when that was looked up
+
+    @property
+    def principal(self) -> Principal | None:
+        """Who has the key, if it sends many requests and was looked up a moment ago."""
+        return self.ingesting if seconds() - self.seen_at <= bounds.KEY_SECONDS else None
+
+    def belongs_to(self, principal: Principal) -> None:
+        """Remember for a moment who has a key that sends many requests."""
+        if "ingest" in principal.scopes:
+            self.ingesting, self.seen_at = principal, seconds()
 
 
 class Buckets:
@@ -194,7 +207,7 @@ class Body:
         self._receive = receive
         self._most = most
         self._is_known = is_known
-        self._size = 0
+        self._size = self._unpacked = 0
         self._is_whole = False
         self._deadline: float | None = None
 
@@ -219,9 +232,14 @@ class Body:
             self._is_whole = not message.get("more_body", False)
         return message
 
+    def unpacked(self, size: int) -> None:
+        """Count further bytes of what the body becomes when it is unpacked."""
+        self._bodies.hold(size, is_known=self._is_known)
+        self._unpacked += size
+
     def release(self) -> None:
         """Give back the memory of the body, because its request was answered."""
-        self._bodies.release(self._size, is_known=self._is_known)
+        self._bodies.release(self._size + self._unpacked, is_known=self._is_known)
 
 
 class CheckedRequest(Request[Any, Any, Any]):

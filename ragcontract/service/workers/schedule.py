@@ -122,9 +122,11 @@ class Schedule:
     def _write_mounted(self, mounted: list[MountedProject], now: int) -> None:
         """Store the projects that are new, or called differently."""
         with self._database.read() as connection:
-            columns = projects.c.slug, projects.c.name, projects.c.keep_runs
+            columns = projects.c.slug, projects.c.name, projects.c.keep_runs, projects.c.keep_days
             stored = {tuple(row) for row in connection.execute(select(*columns))}
-        new = [each for each in mounted if (each.slug, each.name, each.file.keep_runs) not in stored]
+        new = [
+            each for each in mounted if (each.slug, each.name, each.file.keep_runs, each.file.keep_days) not in stored
+        ]
         if new:
             self._database.write(lambda connection: write_mounted(connection, new, now))
 

@@ -18,7 +18,8 @@ from ragcontract.files.json_text import NestingError, check_nesting
 from ragcontract.service.accounts import Principal
 from ragcontract.service.database import Database
 from ragcontract.service.known_contract import contract_of, golden_of
-from ragcontract.service.production.interactions import Made, add_candidate, interaction_numbered, question_digest
+from ragcontract.service.production.interactions import Made, add_candidate, interaction_numbered
+from ragcontract.service.production.project_settings import golden_digests
 from ragcontract.service.redaction import redactor
 from ragcontract.service.web.authentication import EDIT
 from ragcontract.service.web.pages.page_frame import require_project_row, shown_page
@@ -180,15 +181,9 @@ def make_candidate_here(
     if asked is None:
         raise ProblemError(404, "there is no such question")
     redact = redactor(require_mounted(mounts, slug).file.redact)
-    digests = {question_digest(redact.text(text)) for query in golden.values() for text in _texts(query)}
+    digests = golden_digests(golden.values(), redact)
     made = database.write(lambda connection: add_candidate(connection, project, asked, digests, author))
     return view.page(made=(asked["query"], MADE[made]))
-
-
-def _texts(query: GoldenQuery) -> Sequence[str]:
-    """Return the question of a golden query, and the first one of its conversation."""
-    turns = (query.answer.turns or ()) if query.answer else ()
-    return (query.query, *turns[:1])
 
 
 ROUTES = (playground_page, ask_here, make_candidate_here)
