@@ -6,11 +6,15 @@ it. The migrations make triggers that keep what was recorded from being changed.
 A test holds these definitions against what the migrations make.
 """
 
+from collections.abc import Mapping
+
 from sqlalchemy import (
     CHAR,
     BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
+    ColumnElement,
     Double,
     ForeignKey,
     Index,
@@ -21,6 +25,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    literal_column,
     text,
 )
 
@@ -192,17 +197,21 @@ Index("interactions_newest", interactions.c.project_id, *NEWEST_ASKED)
 Index("interactions_of_source", interactions.c.project_id, interactions.c.source, *NEWEST_ASKED)
 # An index for each flag, because a rare flag is not found among many interactions with another one. Only flagged
 # interactions are in them, so that they cost little.
-FLAGGED = {
-    "flagged": text("flags > 0"),
-    "error": text("(flags & 1) > 0"),
-    "empty": text("(flags & 2) > 0"),
-    "slow": text("(flags & 4) > 0"),
-    "low_confidence": text("(flags & 8) > 0"),
-    "negative_feedback": text("(flags & 16) > 0"),
+FLAGGED: "Mapping[str, ColumnElement[bool]]" = {
+    "flagged": literal_column("flags > 0", Boolean),
+    "error": literal_column("(flags & 1) > 0", Boolean),
+    "empty": literal_column("(flags & 2) > 0", Boolean),
+    "slow": literal_column("(flags & 4) > 0", Boolean),
+    "low_confidence": literal_column("(flags & 8) > 0", Boolean),
+    "negative_feedback": literal_column("(flags & 16) > 0", Boolean),
 }
 for _name, _is_flagged in FLAGGED.items():
-    _where = {"sqlite_where": _is_flagged, "postgresql_where": _is_flagged}
-    Index(f"interactions_{_name}", interactions.c.project_id, *NEWEST_ASKED, **_where)
+    Index(
+        f"interactions_{_name}",
+        *(interactions.c.project_id, *NEWEST_ASKED),
+        sqlite_where=_is_flagged,
+        postgresql_where=_is_flagged,
+    )
 Index(
     "interactions_of_user",
     interactions.c.project_id,
@@ -222,8 +231,8 @@ daily = Table(
     Column("z", Double, nullable=True),
     Column("alarm", SmallInteger, nullable=False, server_default=text("0")),
 )
-_ALARMS = text("alarm <> 0")
-Index("daily_alarms", daily.c.project_id, daily.c.day, sqlite_where=_ALARMS, postgresql_where=_ALARMS)
+IS_ALARM = text("alarm <> 0")
+Index("daily_alarms", daily.c.project_id, daily.c.day, sqlite_where=IS_ALARM, postgresql_where=IS_ALARM)
 tallies = Table(
     "tallies",
     metadata,

@@ -47,6 +47,7 @@ CREATE TABLE accepted_levels (
 );
 """
 
+DECIDED = "ON candidates (project_id, state, decided_at DESC, id DESC) WHERE decided_at IS NOT NULL"
 ASKED = "ON interactions (project_id, {}asked_at DESC, id DESC)"
 FLAGGED = {
     "flagged": "flags > 0",
@@ -60,8 +61,7 @@ INDEXES = (
     f"CREATE INDEX interactions_newest {ASKED.format('')}",
     f"CREATE INDEX interactions_of_source {ASKED.format('source, ')}",
     *(f"CREATE INDEX interactions_{name} {ASKED.format('')} WHERE {flagged}" for name, flagged in FLAGGED.items()),
-    "CREATE INDEX candidates_decided ON candidates (project_id, state, decided_at DESC, id DESC) "
-    "WHERE decided_at IS NOT NULL",
+    f"CREATE INDEX candidates_decided {DECIDED}",
 )
 
 

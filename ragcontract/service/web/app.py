@@ -33,7 +33,17 @@ from ragcontract.service.mounted import mounted_projects, write_mounted
 from ragcontract.service.playground.playground import Playground
 from ragcontract.service.retention import Retention
 from ragcontract.service.trends import Trends
-from ragcontract.service.web import administration, entries, login, playground_routes, projects, run_requests, runs
+from ragcontract.service.web import (
+    administration,
+    candidates,
+    entries,
+    login,
+    playground_routes,
+    production,
+    projects,
+    run_requests,
+    runs,
+)
 from ragcontract.service.web.authentication import (
     OPEN,
     READING,
@@ -175,6 +185,8 @@ ROUTES: Sequence[ControllerRouterHandler] = (
     *run_requests.ROUTES,
     *administration.ROUTES,
     *playground_routes.ROUTES,
+    *candidates.ROUTES,
+    *production.ROUTES,
     openapi,
 )
 PAGES: Sequence[ControllerRouterHandler] = (
