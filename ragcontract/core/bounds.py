@@ -434,5 +434,6 @@ CANDIDATE_RESULTS = 10  # documents; those of a candidate's answer that are not 
 SUGGESTED_ID = 60  # characters; the id that is suggested for a candidate; its last words are left out
 SCANNED_INTERACTIONS = 20_000  # interactions; those that are searched for a flag and a source at once; the next page
 INTERACTION_SOURCES = 20  # sources; the list of a project's sources on its page of production; left out
+INTERACTIONS_PAGE = 25  # interactions; those on a page of production; the next page
 MONITOR_DAYS = 90  # days; a monitor on the page of production; left out
 LOCAL_PATH = 2_000  # characters; where a login leads to; to the first page

@@ -57,6 +57,21 @@ class MonitorSeries(Struct, frozen=True, kw_only=True, dict=True):
         return None if raised is None else alarm_of(self.monitor, self.days, raised, accepted)
 
     @property
+    def usual(self) -> tuple[float, float] | None:
+        """Between which values most days like the last one are, or like those before an alarm; None if too few are."""
+        accepted = self.accepted.day if self.accepted else None
+        of = self.alarm or alarm_of(self.monitor, self.days, self.last, accepted)
+        return of.usual
+
+    @property
+    def usual_words(self) -> str:
+        """The usual values in words; empty if they are not known."""
+        if self.usual is None:
+            return ""
+        low, high = (shown_value(self.monitor, each, unit=False) for each in self.usual)
+        return f"usually {low}" + (f" to {high}" if high != low else "")
+
+    @property
     def why_untold(self) -> str | None:
         """Why nobody can tell whether the last day is unusual; None if it can be told."""
         last = self.last

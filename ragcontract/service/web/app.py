@@ -58,9 +58,11 @@ from ragcontract.service.web.middleware import Front
 from ragcontract.service.web.monitoring import Monitoring, metrics
 from ragcontract.service.web.pages import (
     alert_page,
+    candidate_page,
     key_pages,
     overview,
     playground_page,
+    production_page,
     project,
     query_pages,
     run_list,
@@ -205,6 +207,8 @@ PAGES: Sequence[ControllerRouterHandler] = (
     *key_pages.ROUTES,
     *alert_page.ROUTES,
     *playground_page.ROUTES,
+    *candidate_page.ROUTES,
+    *production_page.ROUTES,
 )
 
 
