@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import select
 
 from ragcontract.service.database import Database
-from ragcontract.service.tables import audit, candidates
+from ragcontract.service.tables import audit
 from tests.builders import as_jsonl, golden, run
 from tests.process import rag_contract
 from tests.service.askers import new_user
@@ -259,10 +259,3 @@ def test_lint_and_check_take_what_was_downloaded_with_the_golden_file(
     Path("current_run.jsonl").write_text(as_jsonl(*answers))
     checked_run = rag_contract("check")
     assert checked_run.code == 0, checked_run.out + checked_run.err
-
-
-def test_the_digest_of_a_candidate_is_kept_once(database: Database) -> None:
-    add_project_row(database, "docs")
-    add_candidate_row(database, "How?")
-    with database.read() as connection:
-        assert connection.execute(select(candidates.c.golden_id)).scalars().all() == [None]

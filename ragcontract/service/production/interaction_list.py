@@ -21,7 +21,7 @@ AT = (interactions.c.asked_at, interactions.c.id)
 Conditions: TypeAlias = Sequence["ColumnElement[bool]"]
 
 
-class Found(Struct, frozen=True, kw_only=True):
+class Search(Struct, frozen=True, kw_only=True):
     """Interactions, one more than were wanted if there are more; and where a search that ended early goes on."""
 
     rows: Rows
@@ -37,7 +37,7 @@ def interactions_before(
     day: int | None = None,
     before: Position | None = None,
     limit: int,
-) -> Found:
+) -> Search:
     """Return one interaction more than ``limit``, the newest first; ``day`` is the time at which one begins."""
     within: list[ColumnElement[bool]] = [interactions.c.project_id == project]
     if day is not None:
@@ -51,7 +51,7 @@ def interactions_before(
             return _searched(connection, [*within, *is_of_source], is_flagged, limit)
         return _searched(connection, [*within, *is_flagged], is_of_source, limit)
     newest = _newest([*within, *is_flagged, *is_of_source]).limit(limit + 1)
-    return Found(rows=connection.execute(newest).mappings().all())
+    return Search(rows=connection.execute(newest).mappings().all())
 
 
 def _newest(within: Conditions, columns: Sequence["ColumnElement[Any]"] = COLUMNS) -> "Select[Any]":
@@ -65,16 +65,16 @@ def _few(connection: Connection, within: Conditions) -> bool:
     return number <= bounds.SCANNED_INTERACTIONS
 
 
-def _searched(connection: Connection, within: Conditions, wanted: Conditions, limit: int) -> Found:
+def _searched(connection: Connection, within: Conditions, wanted: Conditions, limit: int) -> Search:
     """Search the newest interactions of some for what is wanted."""
     some = _newest(within).limit(bounds.SCANNED_INTERACTIONS).subquery()
     # Both databases keep the order of what is searched; if they were asked to, SQLite would sort all of it.
     newest = select(some).where(*wanted).limit(limit + 1)
     rows = connection.execute(newest).mappings().all()
     if len(rows) > limit:
-        return Found(rows=rows)
+        return Search(rows=rows)
     last = connection.execute(_newest(within, AT).offset(bounds.SCANNED_INTERACTIONS - 1).limit(1)).one_or_none()
-    return Found(rows=rows, searched=None if last is None else (last.asked_at, last.id))
+    return Search(rows=rows, searched=None if last is None else (last.asked_at, last.id))
 
 
 def sources_of(connection: Connection, project: int) -> list[str]:

@@ -104,7 +104,7 @@ def standing_alarms(connection: Connection, projects: Collection[int], now: int)
     wanted: dict[int, list[str]] = {}
     for project, name in connection.execute(select(daily.c.project_id, daily.c.monitor).where(*recent).distinct()):
         wanted.setdefault(project, []).append(name)
-    accepted, found = _accepted(connection, wanted), dict[int, Sequence[Alarm]]()
+    accepted, alarms = _accepted(connection, wanted), dict[int, Sequence[Alarm]]()
     for project, names in wanted.items():
         of_names = daily.c.project_id == project, daily.c.day >= since, daily.c.monitor.in_(names)
         days, levels = _days(connection, *of_names), accepted.get(project, {})
@@ -113,8 +113,8 @@ def standing_alarms(connection: Connection, projects: Collection[int], now: int)
             for name, of in days.items()
             if name in MONITORS
         ]
-        found[project] = [alarm for alarm in known if alarm is not None]
-    return found
+        alarms[project] = [alarm for alarm in known if alarm is not None]
+    return alarms
 
 
 def _days(connection: Connection, *wanted: "ColumnElement[bool]") -> Mapping[str, list[Measured]]:

@@ -35,11 +35,11 @@ from ragcontract.service.retention import Retention
 from ragcontract.service.trends import Trends
 from ragcontract.service.web import (
     administration,
-    candidates,
+    candidate_routes,
     entries,
     login,
     playground_routes,
-    production,
+    production_routes,
     projects,
     run_requests,
     runs,
@@ -187,8 +187,8 @@ ROUTES: Sequence[ControllerRouterHandler] = (
     *run_requests.ROUTES,
     *administration.ROUTES,
     *playground_routes.ROUTES,
-    *candidates.ROUTES,
-    *production.ROUTES,
+    *candidate_routes.ROUTES,
+    *production_routes.ROUTES,
     openapi,
 )
 PAGES: Sequence[ControllerRouterHandler] = (

@@ -31,7 +31,7 @@ from ragcontract.service.production.candidates import (
 )
 from ragcontract.service.production.flags import names_of
 from ragcontract.service.web.authentication import EDIT, READ
-from ragcontract.service.web.candidates import (
+from ragcontract.service.web.candidate_routes import (
     Decision,
     decided_candidate,
     free_id,
@@ -127,6 +127,13 @@ class ShownCandidate(Struct, frozen=True, kw_only=True):
     problems: Sequence[str] = ()
 
 
+class ListedCandidates(Struct, frozen=True, kw_only=True):
+    """A page of candidates, and where the next one begins."""
+
+    shown: list[ShownCandidate]
+    older: str | None
+
+
 class Problems(Struct, frozen=True, kw_only=True):
     """What is wrong with a form."""
 
@@ -190,52 +197,66 @@ def _page(
     decided: int | None = None,
     wrong: Problems | None = None,
 ) -> Template:
-    damaged = False
     with database.read() as connection:
         project = require_project_row(connection, principal, slug)
-        number = project["number"]
-        golden = golden_of_project(connection, number, mounts, slug)
+        golden = golden_of_project(connection, project["number"], mounts, slug)
+        view = _counts(connection, project["number"], golden)
+        view["last"] = _decided(connection, project["number"], decided)
         try:
-            before = position_of(cursor, tuple[Whole, Whole])
-        except InputError:
-            before, damaged = None, True
-        rows = candidates_before(connection, number, state, before, bounds.CANDIDATES_PAGE)
-        listed = rows[: bounds.CANDIDATES_PAGE]
-        shown = [_shown(connection, row, golden, cursor, None) for row in listed if not _is_of(row, wrong)]
-        if wrong is not None:  # what was typed comes first
+            listed = _listed(connection, project["number"], golden, state=state, cursor=cursor, wrong=wrong)
+        except InputError:  # of the cursor
+            listed = None
+        if listed is not None and wrong is not None:  # what was typed comes first
             row = require_candidate(connection, principal, wrong.form.number, slug)
-            shown.insert(0, _shown(connection, row, golden, cursor, wrong))
-        view = {
-            "waiting": number_in_state(connection, number, "new"),
-            "accepted": number_in_state(connection, number, "accepted"),
-            "to_download": len([*rows_to_download(connection, number, golden)]),
-            "counted": counted_lately(connection, number, now_ms()),
-            "last": _decided(connection, number, decided),
-        }
-    older = cursor_of(position_of_candidate(listed[-1])) if len(rows) > len(listed) else None
+            listed.shown.insert(0, _shown(connection, row, golden, cursor, wrong))
     page = shown_page(
         "candidates.html",
         principal,
         project=project,
         tabs=TABS,
         state=state,
-        shown_candidates=shown,
+        listed=listed,
         modes=[mode for mode in MODES if mode in golden.modes],
         mode_words=MODES,
         flag_words=FLAG_WORDS,
         days=COUNTED_DAYS,
-        older=older,
         is_first=cursor is None,
-        damaged=damaged,
         may_decide=EDIT.admits(principal),
         **view,
     )
-    page.status_code = wrong.status if wrong else HTTPStatus.UNPROCESSABLE_ENTITY if damaged else HTTPStatus.OK
+    status = HTTPStatus.OK if listed is not None else HTTPStatus.UNPROCESSABLE_ENTITY
+    page.status_code = wrong.status if wrong else status
     return page
 
 
-def _is_of(row: RowMapping, wrong: Problems | None) -> bool:
-    return wrong is not None and row["id"] == wrong.form.number
+def _counts(connection: Connection, project: int, golden: GoldenQuestions) -> dict[str, Any]:
+    """Return how many candidates wait, and what was counted of those that do not."""
+    return {
+        "waiting": number_in_state(connection, project, "new"),
+        "accepted": number_in_state(connection, project, "accepted"),
+        "to_download": sum(1 for _ in rows_to_download(connection, project, golden)),
+        "counted": counted_lately(connection, project, now_ms()),
+    }
+
+
+def _listed(
+    connection: Connection,
+    project: int,
+    golden: GoldenQuestions,
+    *,
+    state: CandidateState,
+    cursor: str | None,
+    wrong: Problems | None,
+) -> ListedCandidates:
+    """Return a page of candidates, but for the one whose form is wrong; raises InputError if the cursor is damaged."""
+    before = position_of(cursor, tuple[Whole, Whole])
+    rows = candidates_before(connection, project, state, before, bounds.CANDIDATES_PAGE)
+    listed = rows[: bounds.CANDIDATES_PAGE]
+    others = [row for row in listed if wrong is None or row["id"] != wrong.form.number]
+    return ListedCandidates(
+        shown=[_shown(connection, row, golden, cursor, None) for row in others],
+        older=cursor_of(position_of_candidate(listed[-1])) if len(rows) > len(listed) else None,
+    )
 
 
 def _shown(

@@ -32,7 +32,7 @@ from ragcontract.service.web.pages.candidate_page import FLAG_WORDS
 from ragcontract.service.web.pages.page_frame import address, require_project_row, service_address, shown_page
 from ragcontract.service.web.parameters import Asker, By, Db, Mounts, Slug, Whole, position_of, require_project
 from ragcontract.service.web.problem_details import ProblemError
-from ragcontract.service.web.production import StoredInteraction, interactions_page, start_of
+from ragcontract.service.web.production_routes import StoredInteraction, interactions_page, start_of
 
 WANTED = get_args(Wanted)
 SCALES = {"share": Scale(0.0, 1.0), "score": Scale(-inf, inf)}
@@ -144,7 +144,7 @@ def production_page(
 
 
 def _listed(connection: Connection, project: int, wanted: Filter, cursor: str | None) -> ListedInteractions:
-    found = interactions_before(
+    search = interactions_before(
         connection,
         project,
         flag=msgspec.convert(wanted.flag or None, Wanted | None),
@@ -153,8 +153,8 @@ def _listed(connection: Connection, project: int, wanted: Filter, cursor: str | 
         before=position_of(cursor, tuple[Whole, Whole]),
         limit=bounds.INTERACTIONS_PAGE,
     )
-    page = interactions_page(found, bounds.INTERACTIONS_PAGE)
-    return ListedInteractions(items=page.items, older=page.next, searched=found.searched and found.searched[0])
+    page = interactions_page(search, bounds.INTERACTIONS_PAGE)
+    return ListedInteractions(items=page.items, older=page.next, searched=search.searched and search.searched[0])
 
 
 def _file_of(mounts: Path | None, slug: str) -> ProjectFile:

@@ -15,7 +15,7 @@ from ragcontract.core.errors import InputError
 from ragcontract.core.safe_text import visible
 from ragcontract.service.database import DAY, Milliseconds, now_ms
 from ragcontract.service.production.flags import names_of
-from ragcontract.service.production.interaction_list import Found, Wanted, interactions_before
+from ragcontract.service.production.interaction_list import Search, Wanted, interactions_before
 from ragcontract.service.production.monitor_days import MonitorSeries, monitors_since
 from ragcontract.service.web.authentication import READ
 from ragcontract.service.web.parameters import (
@@ -94,14 +94,14 @@ def list_interactions(
     before = position_of(cursor, tuple[Whole, Whole])
     with database.read() as connection:
         project = require_project(connection, principal, slug)
-        found = interactions_before(connection, project, **wanted, before=before, limit=limit)  # type: ignore[arg-type]
-    return interactions_page(found, limit)
+        search = interactions_before(connection, project, **wanted, before=before, limit=limit)  # type: ignore[arg-type]
+    return interactions_page(search, limit)
 
 
-def interactions_page(found: Found, limit: int) -> Page[StoredInteraction]:
+def interactions_page(search: Search, limit: int) -> Page[StoredInteraction]:
     """Return a page of interactions, with where older ones begin."""
-    rows = found.rows[:limit]
-    last = (rows[-1]["asked_at"], rows[-1]["id"]) if len(found.rows) > limit else found.searched
+    rows = search.rows[:limit]
+    last = (rows[-1]["asked_at"], rows[-1]["id"]) if len(search.rows) > limit else search.searched
     return Page(items=[_interaction(row) for row in rows], next=None if last is None else cursor_of(last))
 
 
@@ -145,10 +145,10 @@ def list_monitors(
     principal: Asker,
     database: Db,
     slug: Slug,
-    days: Annotated[int, QueryParameter(ge=1, le=bounds.SERVICE_DAYS)] = bounds.MONITOR_DAYS,
+    days: Annotated[int | None, QueryParameter(ge=1, le=bounds.SERVICE_DAYS)] = None,
 ) -> list[MonitorNow]:
     """Return what monitors say of production, day by day, and which alarms stand."""
-    now = now_ms()
+    now, days = now_ms(), days or bounds.MONITOR_DAYS
     with database.read() as connection:
         project = require_project(connection, principal, slug)
         known = monitors_since(connection, project, now - now % DAY - days * DAY)
