@@ -11,6 +11,8 @@ from sqlalchemy import Connection, RowMapping, Select, bindparam, case, func, se
 from ragcontract.core import bounds
 from ragcontract.service.accounts import Principal
 from ragcontract.service.database import BIGINT, DAY
+from ragcontract.service.production.drift import Alarm
+from ragcontract.service.production.monitor_days import standing_alarms
 from ragcontract.service.projects_and_runs import NEWEST, all_projects, runs_before, seen
 from ragcontract.service.tables import projects, runs
 from ragcontract.service.trends import MetricTrend, stored_trend
@@ -58,6 +60,7 @@ class ProjectState(Struct, frozen=True, kw_only=True):
     streak: Streak | None
     counts: Counts
     losses: Sequence[Loss]
+    drift: Sequence[Alarm] = ()  # of production, the alarms that stand
 
 
 class States(Struct, frozen=True, kw_only=True):
@@ -76,12 +79,13 @@ def states_of(connection: Connection, principal: Principal, now: int) -> States:
     rows = sorted(all_projects(connection, principal), key=_place)
     shown = rows[: bounds.OVERVIEW_PROJECTS]
     counts = _counts(connection, shown, now)
+    alarms = standing_alarms(connection, [row["number"] for row in shown], now)
     return States(
         total=len(rows),
         passing=[row for row in rows if row["verdict"] not in {None, FAIL}],
         broken=[row for row in rows if row["verdict"] == FAIL],
         without_runs=sum(row["verdict"] is None for row in rows),
-        shown=[_state(connection, row, counts[row["number"]]) for row in shown],
+        shown=[_state(connection, row, counts[row["number"]], alarms.get(row["number"], ())) for row in shown],
         newest=_newest_runs(connection, principal),
     )
 
@@ -90,7 +94,7 @@ def _place(row: RowMapping) -> tuple[bool, str, str]:
     return row["verdict"] != FAIL, (row["name"] or row["slug"]).casefold(), row["slug"]
 
 
-def _state(connection: Connection, row: RowMapping, counts: Counts) -> ProjectState:
+def _state(connection: Connection, row: RowMapping, counts: Counts, drift: Sequence[Alarm]) -> ProjectState:
     stored = stored_trend(connection, row["number"])
     return ProjectState(
         slug=row["slug"],
@@ -101,6 +105,7 @@ def _state(connection: Connection, row: RowMapping, counts: Counts) -> ProjectSt
         streak=streak_of(connection, row) if row["run"] is not None else None,
         counts=counts,
         losses=[] if stored is None else [*standing_losses(stored.trend.metrics.values())],
+        drift=drift,
     )
 
 

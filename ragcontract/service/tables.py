@@ -6,11 +6,15 @@ it. The migrations make triggers that keep what was recorded from being changed.
 A test holds these definitions against what the migrations make.
 """
 
+from collections.abc import Mapping
+
 from sqlalchemy import (
     CHAR,
     BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
+    ColumnElement,
     Double,
     ForeignKey,
     Index,
@@ -21,6 +25,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    literal_column,
     text,
 )
 
@@ -187,15 +192,26 @@ interactions = Table(
     _text("tags", nullable=True),
     UniqueConstraint("project_id", "external_id"),
 )
-Index("interactions_newest", interactions.c.project_id, interactions.c.asked_at.desc())
-Index("interactions_of_source", interactions.c.project_id, interactions.c.source, interactions.c.asked_at.desc())
-Index(
-    "interactions_flagged",
-    interactions.c.project_id,
-    interactions.c.asked_at.desc(),
-    sqlite_where=text("flags > 0"),
-    postgresql_where=text("flags > 0"),
-)
+NEWEST_ASKED = (interactions.c.asked_at.desc(), interactions.c.id.desc())
+Index("interactions_newest", interactions.c.project_id, *NEWEST_ASKED)
+Index("interactions_of_source", interactions.c.project_id, interactions.c.source, *NEWEST_ASKED)
+# An index for each flag, because a rare flag is not found among many interactions with another one. Only flagged
+# interactions are in them, so that they cost little.
+FLAGGED: "Mapping[str, ColumnElement[bool]]" = {
+    "flagged": literal_column("flags > 0", Boolean),
+    "error": literal_column("(flags & 1) > 0", Boolean),
+    "empty": literal_column("(flags & 2) > 0", Boolean),
+    "slow": literal_column("(flags & 4) > 0", Boolean),
+    "low_confidence": literal_column("(flags & 8) > 0", Boolean),
+    "negative_feedback": literal_column("(flags & 16) > 0", Boolean),
+}
+for _name, _is_flagged in FLAGGED.items():
+    Index(
+        f"interactions_{_name}",
+        *(interactions.c.project_id, *NEWEST_ASKED),
+        sqlite_where=_is_flagged,
+        postgresql_where=_is_flagged,
+    )
 Index(
     "interactions_of_user",
     interactions.c.project_id,
@@ -215,6 +231,8 @@ daily = Table(
     Column("z", Double, nullable=True),
     Column("alarm", SmallInteger, nullable=False, server_default=text("0")),
 )
+IS_ALARM = text("alarm <> 0")
+Index("daily_alarms", daily.c.project_id, daily.c.day, sqlite_where=IS_ALARM, postgresql_where=IS_ALARM)
 tallies = Table(
     "tallies",
     metadata,
@@ -256,9 +274,21 @@ candidates = Table(
     _number("decided_at", nullable=True),
     _number("created_at"),
     Column("asked", BigInteger, nullable=False, server_default=text("1")),  # how often, of what was sampled
+    _text("golden_id", nullable=True),  # of the golden row of an accepted one; long ones are digests
     UniqueConstraint("project_id", "query_sha"),
-    Index("candidates_waiting", "project_id", "state", "created_at"),
     Index("candidates_of_interaction", "interaction_id"),
+    Index("candidates_of_golden_id", "project_id", "golden_id", unique=True),
+)
+Index(
+    "candidates_by_asked",
+    *(candidates.c.project_id, candidates.c.state, candidates.c.asked.desc(), candidates.c.id.desc()),
+)
+_DECIDED = text("decided_at IS NOT NULL")
+Index(
+    "candidates_decided",
+    *(candidates.c.project_id, candidates.c.state, candidates.c.decided_at.desc(), candidates.c.id.desc()),
+    sqlite_where=_DECIDED,
+    postgresql_where=_DECIDED,
 )
 alerts = Table(
     "alerts",

@@ -13,7 +13,7 @@ def test_what_was_written_is_read(database: Database) -> None:
     assert number == (1,)
     with database.read() as connection:
         assert [dict(each._mapping) | row for each in connection.execute(projects.select())] == [
-            {"id": 1, "repository": None, "branch": None, "keep_runs": None} | row
+            {**dict.fromkeys(projects.columns.keys()), "id": 1} | row
         ]
 
 

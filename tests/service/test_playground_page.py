@@ -46,13 +46,13 @@ class Visitor:
     def __init__(self, served: Served, role: str) -> None:
         self.client = served.client
         key = served.database.write(lambda connection: new_user(connection, f"an-{role}", role))
-        self._headers = by_key(key) | {"Accept": "text/html"}
+        self.headers = by_key(key) | {"Accept": "text/html"}
 
     def get(self, path: str, status: int = 200) -> Page:
-        return self._page(self.client.get(path, headers=self._headers), status)
+        return self._page(self.client.get(path, headers=self.headers), status)
 
     def post(self, path: str = "/p/docs/playground", status: int = 200, **form: Any) -> Page:
-        return self._page(self.client.post(path, data=form, headers=self._headers), status)
+        return self._page(self.client.post(path, data=form, headers=self.headers), status)
 
     def _page(self, answer: Any, status: int) -> Page:
         assert answer.status_code == status, answer.text

@@ -127,6 +127,35 @@ ROWS = {
     "POST /p/{slug:str}/playground/candidate": Row(
         may=EDITOR, path="/p/docs/playground/candidate", body={"data": {"number": "1"}}, is_page=True, lets="404"
     ),
+    "GET /api/v1/projects/{slug:str}/candidates": Row(
+        may=READ, path="/api/v1/projects/docs/candidates", project="docs"
+    ),
+    "GET /api/v1/projects/{slug:str}/candidates.jsonl": Row(
+        may=READ, path="/api/v1/projects/docs/candidates.jsonl", project="docs"
+    ),
+    "POST /api/v1/candidates/{number:int}": Row(
+        may=EDITOR, path="/api/v1/candidates/999", body={"json": {"decision": "reject"}}, lets="404"
+    ),
+    "GET /api/v1/projects/{slug:str}/interactions": Row(
+        may=READ, path="/api/v1/projects/docs/interactions", project="docs"
+    ),
+    "GET /api/v1/projects/{slug:str}/monitors": Row(may=READ, path="/api/v1/projects/docs/monitors", project="docs"),
+    "GET /p/{slug:str}/candidates": Row(may=READ, path="/p/docs/candidates", is_page=True, project="docs"),
+    "POST /p/{slug:str}/candidates": Row(
+        may=EDITOR,
+        path="/p/docs/candidates",
+        body={"data": {"number": "999", "decision": "reject"}},
+        is_page=True,
+        lets="404",
+    ),
+    "GET /p/{slug:str}/production": Row(may=READ, path="/p/docs/production", is_page=True, project="docs"),
+    "POST /p/{slug:str}/production/level": Row(
+        may=EDITOR,
+        path="/p/docs/production/level",
+        body={"data": {"monitor": "volume", "day": "0"}},
+        is_page=True,
+        lets="404",
+    ),
     "GET /settings": Row(may=EVERYBODY_SIGNED_IN, path="/settings", is_page=True),
     "GET /settings/audit": Row(may=ADMIN, path="/settings/audit", is_page=True),
     "GET /settings/users": Row(may=ADMIN, path="/settings/users", is_page=True),

@@ -37,10 +37,12 @@ from ragcontract.service.retention import Retention
 from ragcontract.service.trends import Trends
 from ragcontract.service.web import (
     administration,
+    candidate_routes,
     entries,
     interaction_routes,
     login,
     playground_routes,
+    production_routes,
     projects,
     run_requests,
     runs,
@@ -60,9 +62,11 @@ from ragcontract.service.web.middleware import Front
 from ragcontract.service.web.monitoring import Monitoring, metrics
 from ragcontract.service.web.pages import (
     alert_page,
+    candidate_page,
     key_pages,
     overview,
     playground_page,
+    production_page,
     project,
     query_pages,
     run_list,
@@ -191,6 +195,8 @@ ROUTES: Sequence[ControllerRouterHandler] = (
     *administration.ROUTES,
     *playground_routes.ROUTES,
     *interaction_routes.ROUTES,
+    *candidate_routes.ROUTES,
+    *production_routes.ROUTES,
     openapi,
 )
 PAGES: Sequence[ControllerRouterHandler] = (
@@ -209,6 +215,8 @@ PAGES: Sequence[ControllerRouterHandler] = (
     *key_pages.ROUTES,
     *alert_page.ROUTES,
     *playground_page.ROUTES,
+    *candidate_page.ROUTES,
+    *production_page.ROUTES,
 )
 
 

@@ -50,11 +50,13 @@ class Page(Struct, Generic[T], frozen=True, kw_only=True):
 def page_of(rows: Sequence[R], limit: int, kind: type[T], position: Callable[[R], object]) -> Page[T]:
     """Return a page of rows, of which one more was read; the cursor stands for the ``position`` of the last row."""
     shown = rows[:limit]
-    cursor = None
-    if len(rows) > limit:
-        data = msgspec.json.encode(position(shown[-1]))
-        cursor = base64.urlsafe_b64encode(data).decode().rstrip("=")
+    cursor = cursor_of(position(shown[-1])) if len(rows) > limit else None
     return Page(items=msgspec.convert(shown, list[kind]), next=cursor)  # type: ignore[valid-type]
+
+
+def cursor_of(position: object) -> str:
+    """Return what stands for a position in a list."""
+    return base64.urlsafe_b64encode(msgspec.json.encode(position)).decode().rstrip("=")
 
 
 def position_of(cursor: str | None, kind: Any) -> Any:

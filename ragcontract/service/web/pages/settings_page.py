@@ -16,7 +16,7 @@ from ragcontract.service.web.parameters import DEFAULT_LIMIT, Asker, Cursor, Db
 
 MAY = {
     "viewer": "read all projects",
-    "editor": "read all projects, start and cancel runs, use the playground; later also decide on candidates",
+    "editor": "read all projects, start and cancel runs, use the playground, decide on candidates and levels",
     "admin": "also manage users and keys, test alerts, and read the audit log",
     "read": "read projects and runs: what the check of a pull request needs",
     "record": "send runs: what the job of the main branch needs as well",
@@ -40,6 +40,10 @@ ACTIONS = {
     "run.cancel": "cancelled a run",
     "run.expire": "deleted old runs",
     "candidate.add": "made a question a candidate",
+    "candidate.accept": "accepted a candidate",
+    "candidate.reject": "rejected a candidate",
+    "candidate.reopen": "took a decision on a candidate back",
+    "level.accept": "accepted the level of a monitor",
     "alert.test": "sent a test alert",
     "blob.expire": "deleted blobs that no run has",
 }

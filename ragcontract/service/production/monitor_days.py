@@ -1,0 +1,137 @@
+"""What the monitors of production said on each day, as it is stored, and which alarms stand."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from msgspec import Struct
+from sqlalchemy import ColumnElement, Connection, select
+
+from ragcontract.core.numbers import count
+from ragcontract.service.database import DAY
+from ragcontract.service.production.drift import (
+    ENOUGH,
+    LIKE_DAYS,
+    WINDOW,
+    Alarm,
+    Measured,
+    alarm_of,
+    date_of,
+    is_weekend,
+    standing,
+)
+from ragcontract.service.production.monitors import MONITORS, Monitor, shown_value
+from ragcontract.service.tables import IS_ALARM, accepted_levels, daily
+
+STANDING_DAYS = 100  # how far back alarms are looked for: within 35 days, a new level becomes the usual one
+
+
+class Accepted(Struct, frozen=True, kw_only=True):
+    """A level that somebody has accepted, and the day from which on the monitor learns it."""
+
+    day: int
+    accepted_by: str
+    accepted_at: int
+
+
+class MonitorSeries(Struct, frozen=True, kw_only=True, dict=True):
+    """A monitor over some days, the oldest first."""
+
+    monitor: Monitor
+    days: Sequence[Measured]
+    accepted: Accepted | None = None
+
+    @property
+    def last(self) -> Measured:
+        """The last day that has a value."""
+        return self.days[-1]
+
+    @property
+    def last_value(self) -> str:
+        """Its value with the unit."""
+        return shown_value(self.monitor, self.last.value)
+
+    @property
+    def alarm(self) -> Alarm | None:
+        """The alarm that stands; None if none does."""
+        accepted = self.accepted.day if self.accepted else None
+        raised = standing(self.days, accepted)
+        return None if raised is None else alarm_of(self.monitor, self.days, raised, accepted)
+
+    @property
+    def usual(self) -> tuple[float, float] | None:
+        """Between which values most days like the last one are, or like those before an alarm; None if too few are."""
+        accepted = self.accepted.day if self.accepted else None
+        of = self.alarm or alarm_of(self.monitor, self.days, self.last, accepted)
+        return of.usual
+
+    @property
+    def usual_words(self) -> str:
+        """The usual values in words; empty if they are not known."""
+        if self.usual is None:
+            return ""
+        low, high = (shown_value(self.monitor, each, unit=False) for each in self.usual)
+        return f"usually {low}" + (f" to {high}" if high != low else "")
+
+    @property
+    def why_untold(self) -> str | None:
+        """Why nobody can tell whether the last day is unusual; None if it can be told."""
+        last = self.last
+        if last.z is not None:
+            return None
+        if last.n < ENOUGH and self.monitor.needs_many:
+            return f"{last.n:,} {self.monitor.of} on {date_of(last.day)}; it takes {ENOUGH} a day"
+        first = max(last.day - WINDOW * DAY, self.accepted.day if self.accepted else 0)
+        like = [day for day in self.days if first <= day.day < last.day and is_weekend(day.day) == is_weekend(last.day)]
+        enough = sum(day.n >= ENOUGH for day in like)
+        kind = "weekend day" if is_weekend(last.day) else "weekday"
+        return f"{count(enough, kind)} with {ENOUGH} or more to compare {date_of(last.day)} with; it takes {LIKE_DAYS}"
+
+
+def monitors_since(connection: Connection, project: int, since: int) -> Sequence[MonitorSeries]:
+    """Return the monitors of a project that have a day at or after ``since``."""
+    accepted = _accepted(connection, [project]).get(project, {})
+    days = _days(connection, daily.c.project_id == project, daily.c.day >= since)
+    return [
+        MonitorSeries(monitor=monitor, days=days[name], accepted=accepted.get(name))
+        for name, monitor in MONITORS.items()
+        if name in days
+    ]
+
+
+def standing_alarms(connection: Connection, projects: Collection[int], now: int) -> Mapping[int, Sequence[Alarm]]:
+    """Return the alarms that stand, by the ids of projects."""
+    since = now - now % DAY - STANDING_DAYS * DAY
+    recent = IS_ALARM, daily.c.day >= since, daily.c.project_id.in_([*projects])
+    wanted: dict[int, list[str]] = {}
+    for project, name in connection.execute(select(daily.c.project_id, daily.c.monitor).where(*recent).distinct()):
+        wanted.setdefault(project, []).append(name)
+    accepted, alarms = _accepted(connection, wanted), dict[int, Sequence[Alarm]]()
+    for project, names in wanted.items():
+        of_names = daily.c.project_id == project, daily.c.day >= since, daily.c.monitor.in_(names)
+        days, levels = _days(connection, *of_names), accepted.get(project, {})
+        known = [
+            MonitorSeries(monitor=MONITORS[name], days=of, accepted=levels.get(name)).alarm
+            for name, of in days.items()
+            if name in MONITORS
+        ]
+        alarms[project] = [alarm for alarm in known if alarm is not None]
+    return alarms
+
+
+def _days(connection: Connection, *wanted: "ColumnElement[bool]") -> Mapping[str, list[Measured]]:
+    """Return the days of monitors that have a value, the oldest first, by their names."""
+    days: dict[str, list[Measured]] = {}
+    columns = daily.c.monitor, daily.c.day, daily.c.n, daily.c.value, daily.c.z, daily.c.alarm
+    query = select(*columns).where(daily.c.value.is_not(None), *wanted).order_by(daily.c.day)
+    for row in connection.execute(query):
+        measured = Measured(day=row.day, n=row.n, value=row.value, z=row.z, alarm=row.alarm)
+        days.setdefault(row.monitor, []).append(measured)
+    return days
+
+
+def _accepted(connection: Connection, projects: Collection[int]) -> Mapping[int, Mapping[str, Accepted]]:
+    query = select(accepted_levels).where(accepted_levels.c.project_id.in_([*projects]))
+    levels: dict[int, dict[str, Accepted]] = {}
+    for row in connection.execute(query):
+        level = Accepted(day=row.day, accepted_by=row.accepted_by, accepted_at=row.accepted_at)
+        levels.setdefault(row.project_id, {})[row.monitor] = level
+    return levels
