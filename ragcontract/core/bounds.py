@@ -21,6 +21,8 @@ ALLOWED_PHRASE = 200  # characters; what an allowed phrase covers; it does not c
 MATCHES = 1_000  # matches; of a pattern in one answer, for `as_evaluated` or a judge; further ones are not looked at
 SCHEMA = 20_000  # bytes; the schema of a rule `json_schema`; exit code 2
 SCHEMA_STEPS = 1_000_000  # steps; comparing an answer with a schema; the rule is broken
+CODE = 100_000  # characters; a block of Python, YAML or SQL for the rule `code_parses`; the rule is broken
+CODE_STEPS = 1_000_000  # steps; parsing a block of SQL, in calls of functions; the rule is broken
 TIERS = 100  # tiers; `tiers` in the configuration; exit code 2
 TURNS = 1_000  # turns; `turns` of a golden row; exit code 2
 TAGS = 20_000  # tags; different tags in all golden files; exit code 2
@@ -129,6 +131,7 @@ VIOLATIONS = 1_000  # violations; those of a row's rules in all turns that are l
 SEARCHED = 4 * 10**9  # ; characters of an answer times instructions of a compiled pattern; exit code 2
 DISTANCE = 10**10  # ; characters of a query's contexts times those of `reference_contexts`, for a distance; exit code 2
 ARGUMENTS_SEARCHED = 2 * 10**9  # ; characters in a row's calls, 1,000 a text or more, times patterns; exit code 2
+TRANSLATION = 200_000  # characters; a response and its `reference` together, for `bleu` and `chrf`; exit code 2
 SUBSEQUENCE = 10**9  # ; words of a response times words of its `reference`, for `rouge_l`; exit code 2
 
 # All reports
