@@ -103,6 +103,7 @@ BUILT_IN = Registry(
         _rule("refusal:MustNotRefuse", "must_not_refuse"),
         _rule("text:JsonSchema", "json_schema"),
         _rule("code:CodeParses", "code_parses"),
+        _rule("leaks:MustNotLeak", "must_not_leak"),
         _rule("text:MaxChars", "max_chars"),
         _rule("citations:MustCite", "must_cite"),
         _rule("tools:MustCallTool", "must_call_tool"),

@@ -135,9 +135,10 @@ def resolve(
     scope = scope_of(golden, config_file.gates, tags)
     all_golden, golden = golden, golden_within(golden, scope)
     refuse_unlabelled(all_golden, golden.queries)
-    names_metrics = config.answers.composite is not None or bool(golden.rule_types)
+    answers = config.answers
+    names_metrics = answers.composite is not None or answers.must_not_leak is not None or bool(golden.rule_types)
     if names_metrics:  # in rules; a message on one may name any metric
-        golden = NAMED.load().with_composite(golden, config_file)
+        golden = NAMED.load().with_rules_of_config(golden, config_file)
     else:
         registry = registry.naming(config_file.names | golden.answer_fields.keys())
     steep = list(_too_steep(golden.queries.values(), config))

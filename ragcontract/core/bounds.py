@@ -21,6 +21,7 @@ ALLOWED_PHRASE = 200  # characters; what an allowed phrase covers; it does not c
 MATCHES = 1_000  # matches; of a pattern in one answer, for `as_evaluated` or a judge; further ones are not looked at
 SCHEMA = 20_000  # bytes; the schema of a rule `json_schema`; exit code 2
 SCHEMA_STEPS = 1_000_000  # steps; comparing an answer with a schema; the rule is broken
+ALLOWED_VALUES = 100  # values; `allowed` of `must_not_leak`; exit code 2
 CODE = 100_000  # characters; a block of Python, YAML or SQL for the rule `code_parses`; the rule is broken
 CODE_STEPS = 1_000_000  # steps; parsing a block of SQL, in calls of functions; the rule is broken
 TIERS = 100  # tiers; `tiers` in the configuration; exit code 2
