@@ -54,7 +54,7 @@ class Registry(Struct, frozen=True, kw_only=True):
 
 TEXT_RECALL = ("context_recall_ids", "context_recall_text")
 TOOLS = ("tool_precision", "tool_recall", "tool_f1", "tool_arguments", "tool_order", "step_efficiency")
-SIMILARITY = ("rouge_l", "exact_match")
+SIMILARITY = ("rouge_l", "bleu", "chrf", "exact_match")
 
 
 def _rule(home: str, *names: str, field: str = "", always: bool = False) -> Line[type[Rule]]:
@@ -102,6 +102,8 @@ BUILT_IN = Registry(
         _rule("refusal:MustRefuse", "must_refuse"),
         _rule("refusal:MustNotRefuse", "must_not_refuse"),
         _rule("text:JsonSchema", "json_schema"),
+        _rule("code:CodeParses", "code_parses"),
+        _rule("leaks:MustNotLeak", "must_not_leak"),
         _rule("text:MaxChars", "max_chars"),
         _rule("citations:MustCite", "must_cite"),
         _rule("tools:MustCallTool", "must_call_tool"),

@@ -124,6 +124,7 @@ def _meant(mode: str) -> str | None:
 
 Measure: TypeAlias = Literal["coverage", "levenshtein", "hamming", "jaro", "jaro_winkler"]
 Match: TypeAlias = Literal["name", "name_and_arguments"]
+Tokenizer: TypeAlias = Literal["13a", "intl", "zh", "char"]
 Threshold = Annotated[
     float, Meta(gt=SAME, le=1, title="a number above 0, with which every text would count, and at most 1, as 0.5")
 ]
@@ -131,6 +132,15 @@ Threshold = Annotated[
 
 class NoOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A metric without options: its entry, ``{}``, switches it on."""
+
+
+class BleuOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How BLEU takes texts apart."""
+
+    tokenize: Annotated[
+        Tokenizer,
+        Meta(description="What sacrebleu takes for words: 13a, intl for Unicode, zh for Chinese, char: characters."),
+    ] = "13a"
 
 
 class TextRecallOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -253,7 +253,8 @@ def config_record(registry: Registry, keys: Sequence[LimitKey], declared: Iterab
         of_tag = [key for key in of_section if key.by_tag]
         if of_tag or name in ALWAYS:  # two records of one schema need two names
             tagged[name] = made if of_tag == of_section else _section(f"Tag{title}", about, of_tag)
-    tag_limits = _extended(TagLimits, {"fail_on": (changes, changes()), **_fields(tagged)})
+    of_tags = _section(*DROPS, [key for key in keys if key.section == "fail_on" and key.by_tag])
+    tag_limits = _extended(TagLimits, {"fail_on": (of_tags, of_tags()), **_fields(tagged)})
     fail_on, history = [
         msgspec.defstruct(
             record.__name__,

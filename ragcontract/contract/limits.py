@@ -131,19 +131,27 @@ def gates_of(config: Any, keys: Sequence[LimitKey], locations: Locations) -> Ite
 
 def _gates(limits: Any, keys: Sequence[LimitKey], locations: Locations, tag: str | None) -> Iterator[Gate]:
     for key in keys:
-        value: float | str | None = getattr(getattr(limits, key.section, None), key.name, None)
+        value = getattr(getattr(limits, key.section, None), key.name, None)
         if value is None:
             continue
         path = (key.section, key.name) if tag is None else ("tags", tag, key.section, key.name)
-        yield Gate(
-            id=".".join(path),
-            location=locations.of(*path),
-            quantity=key.quantity,
-            kind=key.kind,
-            limit=float(value.rstrip("% ")) / 100 if isinstance(value, str) else value,
-            relative=isinstance(value, str),
-            tag=tag,
-        )
+        if key.by_class is None:
+            yield _gate(key, value, path, locations, tag)
+        else:
+            for name, limit in value.items():
+                yield _gate(replace(key, quantity=key.by_class(name)), limit, (*path, name), locations, tag)
+
+
+def _gate(key: LimitKey, value: float | str, path: tuple[str, ...], locations: Locations, tag: str | None) -> Gate:
+    return Gate(
+        id=".".join(path),
+        location=locations.of(*path),
+        quantity=key.quantity,
+        kind=key.kind,
+        limit=float(value.rstrip("% ")) / 100 if isinstance(value, str) else value,
+        relative=isinstance(value, str),
+        tag=tag,
+    )
 
 
 NO_VALUE = "has no value; write one, or delete the line"

@@ -7,17 +7,46 @@ from msgspec.structs import replace
 from ragcontract.contract.config import enforced
 from ragcontract.contract.config_file import ConfigFile
 from ragcontract.contract.golden_file import Golden
+from ragcontract.core.config_sections import Leaks
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Metric
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.phrase import FieldPath, Place
-from ragcontract.core.rule import RowRule
+from ragcontract.core.rule import LEAKS, RowRule, names_of
 from ragcontract.rules.scores import CompositeMinimum, ScoreRule
 
 DECLARE = "declare it under metrics in the configuration"
 
 
-def with_composite(golden: Golden, config_file: ConfigFile) -> Golden:
+def with_rules_of_config(golden: Golden, config_file: ConfigFile) -> Golden:
+    """Return the golden set with ``composite`` and ``must_not_leak`` of the configuration as rules of every query."""
+    return _without_leaks(_with_composite(golden, config_file), config_file)
+
+
+def _without_leaks(golden: Golden, config_file: ConfigFile) -> Golden:
+    leaks = config_file.config.answers.must_not_leak
+    if leaks is None:
+        return golden
+    from ragcontract.rules.leaks import MustNotLeak
+    from ragcontract.rules.turns import InTurns
+
+    if not enforced(config_file.config, MustNotLeak):
+        return golden
+    kinds, allowed = (leaks.kinds, leaks.allowed) if isinstance(leaks, Leaks) else (leaks, [])
+    rule = MustNotLeak(kinds=tuple(dict.fromkeys(kinds)), allowed=tuple(allowed))
+    queries = {}
+    for key, query in golden.queries.items():
+        of_query = InTurns(rule=rule, turns=tuple(range(query.turns))) if query.turns else rule
+        queries[key] = query if _has_own(query) else replace(query, rules=(*query.rules, of_query))
+    return replace(golden, queries=queries, rule_types=golden.rule_types | {MustNotLeak})
+
+
+def _has_own(query: GoldenQuery) -> bool:
+    """Return whether a query has rules of its own about leaks, which replace that of the configuration."""
+    return any(isinstance(rule, RowRule) and LEAKS in names_of(type(rule.inner)) for rule in query.rules)
+
+
+def _with_composite(golden: Golden, config_file: ConfigFile) -> Golden:
     """Return the golden set with the ``composite`` of the configuration as a rule of every query."""
     composite = config_file.config.answers.composite
     if composite is None or not enforced(config_file.config, CompositeMinimum):

@@ -16,6 +16,7 @@ from ragcontract.contract.scope import (
     golden_within,
     like_tags,
     scope_of,
+    unexpected_labels,
     unknown_tags,
     unknown_tiers,
 )
@@ -134,9 +135,10 @@ def resolve(
     scope = scope_of(golden, config_file.gates, tags)
     all_golden, golden = golden, golden_within(golden, scope)
     refuse_unlabelled(all_golden, golden.queries)
-    names_metrics = config.answers.composite is not None or bool(golden.rule_types)
+    answers = config.answers
+    names_metrics = answers.composite is not None or answers.must_not_leak is not None or bool(golden.rule_types)
     if names_metrics:  # in rules; a message on one may name any metric
-        golden = NAMED.load().with_composite(golden, config_file)
+        golden = NAMED.load().with_rules_of_config(golden, config_file)
     else:
         registry = registry.naming(config_file.names | golden.answer_fields.keys())
     steep = list(_too_steep(golden.queries.values(), config))
@@ -256,6 +258,8 @@ def _why_not(
     ghosts = ghost_tags(golden, config_file.gates)
     cutoffs = config_file.cutoffs
     reasons = {gate: list(_impossible(gate, known, ghosts, cutoffs, has_baseline=has_baseline)) for gate in within}
+    for gate, why in unexpected_labels(golden, within):
+        reasons[gate].append(why)
     # No query has such a tag, so no check evaluates its limits. A check of other tags refuses them, too.
     others = [gate for gate in config_file.gates if gate not in reasons and gate.tag in ghosts]
     return reasons | {gate: [ghosts[gate.tag]] for gate in others}
@@ -297,7 +301,7 @@ def _impossible(
     has_baseline: bool,
 ) -> Iterator[str]:
     """Yield the reasons why no run can be compared with a limit; ``ghosts`` are the tags that no golden query has."""
-    if gate.tier is None and gate.quantity.key not in known:
+    if gate.tier is None and gate.quantity.of_class is None and gate.quantity.key not in known:
         yield f"k is {', '.join(map(str, sorted(cutoffs)))}"
     if gate.tag in ghosts:
         yield ghosts[gate.tag]

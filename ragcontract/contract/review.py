@@ -207,7 +207,8 @@ def always_held(contract: Contract) -> Iterator[tuple[Place, str]]:
 def holds_always(gate: Gate, contract: Contract) -> bool:
     """Return whether the worst value, or the largest change, is within a limit."""
     scales = {metric.key: metric.scale for metric in contract.metrics}
-    scale = Scale() if gate.quantity.of_rules else scales.get(gate.quantity.key)
+    is_share = gate.quantity.of_rules or gate.quantity.of_class is not None
+    scale = Scale() if is_share else scales.get(gate.quantity.key)
     return scale is not None and every_run_keeps(gate.kind, gate.limit, scale, relative=gate.relative)
 
 
@@ -253,6 +254,6 @@ def _used(contract: Contract) -> set[str]:
         if metric.key in named
     }
     used = {"expected_mode", *asked}  # a rule is always made from expected_mode
-    if LABEL_MACRO_F1.key in limited:
+    if LABEL_MACRO_F1.key in limited or any(gate.quantity.of_class is not None for gate in contract.gates):
         used.add("expected_label")
     return used | {"reference"} if "reference_claims" in used else used

@@ -84,6 +84,19 @@ def ghost_tags(golden: Golden, gates: Sequence[Gate]) -> dict[str | None, str]:
     return _ghosts(golden, dict.fromkeys(gate.tag for gate in gates if gate.tag is not None))
 
 
+def unexpected_labels(golden: Golden, gates: Iterable[Gate]) -> Iterator[tuple[Gate, str]]:
+    """Yield the limits on labels that no golden query expects, each with a message; none if golden rows are invalid."""
+    gates = [gate for gate in gates if gate.quantity.of_class is not None]
+    if not gates or golden.problems:
+        return
+    labels = (query.answer.expected_label for query in golden.queries.values() if query.answer)
+    known = dict.fromkeys(label for label in labels if label is not None)
+    near = NearNames(known)
+    for gate in gates:
+        if (label := gate.quantity.of_class or "") not in known:
+            yield gate, "; ".join(filter(None, (f"no golden query expects the label {label!r}", near.advice(label))))
+
+
 def ghost_tags_of_scores(
     golden: Golden, declared: Mapping[str, Struct], locations: Locations
 ) -> Iterator[tuple[Place, str]]:

@@ -22,6 +22,19 @@ class Composite(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     metrics: Annotated[list[str], Meta(min_length=1, description="The metrics, by their keys.")]
 
 
+LeakKind: TypeAlias = Literal["email", "phone", "card", "iban", "key"]
+
+
+class Leaks(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Personal data and keys that no answer may have."""
+
+    kinds: Annotated[list[LeakKind], Meta(min_length=1)]
+    allowed: Annotated[
+        list[Annotated[str, Meta(min_length=1, max_length=bounds.PATTERN)]],
+        Meta(max_length=bounds.ALLOWED_VALUES, description="Values that may be said, such as a public address."),
+    ] = []
+
+
 class AnswerSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How answers are compared, and what counts as a refusal."""
 
@@ -50,6 +63,10 @@ class AnswerSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         Meta(description="A row without a mode where one is expected: refuse the run, or count it as wrong."),
     ] = "error"
     composite: Composite | None = None
+    must_not_leak: Annotated[
+        Annotated[list[LeakKind], Meta(min_length=1)] | Leaks | None,
+        Meta(description="Kinds of personal data that no answer may have, or these with `allowed` values."),
+    ] = None
 
 
 Wanted = Annotated[

@@ -70,6 +70,8 @@ class Quantity(Struct, frozen=True, kw_only=True):
     read: Callable[[Measured], float | None] | None = None  # reads the value of a quantity that is not a metric
     of_rules: bool = False  # the value is the share of the queries whose rules hold
     of_change: bool = False  # the value itself compares the run with a baseline
+    of_class: str | None = None  # the label whose measure it is; it is read from ``labels``
+    of_labels: Callable[[Confusion], float | None] | None = None  # reads the measure of that label
     zero: float = 0.0  # the lowest value of the scale, from which limits in percent count
     absent: str = ""  # the message for a run without a value, which says how to fix that
     absent_before: str = ""  # the same for a baseline
@@ -84,6 +86,7 @@ class LimitKey(Struct, frozen=True, kw_only=True):
     quantity: Quantity
     type: Any  # of the limit's value
     by_tag: bool = True  # the key may also appear under ``tags``
+    by_class: Callable[[str], Quantity] | None = None  # the key has limits by label; returns what a label's is on
 
 
 class Gate(Struct, frozen=True, kw_only=True):

@@ -55,6 +55,7 @@ class Flag(Struct, frozen=True, kw_only=True, gc=False):
     why: str  # they were searched for
 
 
+LEAKS = "must_not_leak"  # where it is broken, reports have no other words of the answer
 NO_ANSWER = ("no answer",)
 NO_CALLS = ("no tool_calls",)  # the calls of a golden query without a row, or of a turn after an error, are not known
 

@@ -269,8 +269,9 @@ def _of_limits(before: Mapping[str, float | str], now: Mapping[str, float | str]
         if old is None or new is None:
             yield Step("limits_added" if old is None else "limits_removed", item)
         elif old != new:
-            # A tag may be called minimums, too.
-            lower_is_weaker = gate_id.split(".")[-2:-1] == ["minimums"] or gate_id.startswith("tiers.")
+            # A tag or a label may be called minimums, too.
+            of_tag = gate_id.startswith("tags.") and gate_id.split(".")[-2:-1] == ["minimums"]
+            lower_is_weaker = of_tag or gate_id.startswith(("minimums.", "tiers."))
             yield Step(f"limits_{VERBS[_effect(_number(old), _number(new), lower_is_weaker=lower_is_weaker)]}", item)
 
 
@@ -357,7 +358,7 @@ def _limit(gate: Gate) -> float | str:
 
 def _settings(config_file: ConfigFile) -> Iterator[tuple[str, Value]]:
     """Yield the settings that differ from the default, by the path of their keys. Limits are not settings."""
-    limits = {gate.id for gate in config_file.gates}
+    limits = {gate.id.removesuffix(f".{gate.quantity.of_class}") for gate in config_file.gates}
     defaults = default_settings(config_file.config)
     for key, value in _flat(config_file.config):
         if key not in limits and value != defaults.get(key):

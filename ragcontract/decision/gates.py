@@ -5,7 +5,7 @@ changes of other metrics are tested alone, only for the report.
 """
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET, Struct
@@ -17,6 +17,7 @@ from ragcontract.core import bounds
 from ragcontract.core.gate import FALLING, OF_LEVEL, FailMode, Gate
 from ragcontract.core.metric import Metric
 from ragcontract.core.numbers import SAME
+from ragcontract.core.run import Confusion
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.decision.evaluated import Evaluation
 from ragcontract.decision.gate_report import (
@@ -32,6 +33,7 @@ from ragcontract.evaluation.aggregates import Aggregates
 from ragcontract.evaluation.stored import references_of
 from ragcontract.runs.baseline_file import StoredHead
 from ragcontract.statistics.max_t import adjust
+from ragcontract.statistics.quantities import summed
 from ragcontract.statistics.sign_flips import SignFlips
 from ragcontract.statistics.significance import ChangeTest, Noise, assess, noise, queries_needed
 
@@ -213,6 +215,8 @@ def observe(gate: Gate, evaluation: Evaluation, outcomes: Outcomes | None = None
         return _of_rules(gate, outcomes or outcomes_of(evaluation.contract, {}))
     if (read := gate.quantity.read) is None:
         return _of_metric(gate, evaluation)
+    if gate.compares and gate.quantity.of_labels:
+        return _of_class(gate, gate.quantity.of_labels, evaluation)
     now = read(evaluation.run)
     before = read(evaluation.baseline) if evaluation.baseline else None
     if now is None:
@@ -220,6 +224,17 @@ def observe(gate: Gate, evaluation: Evaluation, outcomes: Outcomes | None = None
     if not gate.compares:
         return Observed(amount=now, now=now, before=before)
     return Observed(why=gate.quantity.absent_before) if before is None else _change(gate, now, before)
+
+
+def _of_class(gate: Gate, read: Callable[[Confusion], float | None], evaluation: Evaluation) -> Observed:
+    """Return the change of a label's measure, over the queries of which both sides know the labels."""
+    run = evaluation.run.labels_of_queries
+    baseline = evaluation.baseline.labels_of_queries if evaluation.baseline else {}
+    shared = run.keys() & baseline.keys()
+    now, before = (read(summed(side[query_id] for query_id in shared)) for side in (run, baseline))
+    if now is None or before is None:
+        return Observed(why=gate.quantity.absent_before)
+    return _change(gate, now, before)
 
 
 def _of_level(gate: Gate, past: "PastSeries | None") -> Observed:

@@ -12,16 +12,23 @@ from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct, UnsetType
+from msgspec.structs import replace
 
 from ragcontract.core import bounds
 from ragcontract.core.finding import Message, Said, ToolCall, called
 from ragcontract.core.ids import as_id, unpacked
+from ragcontract.core.rule import LEAKS, names_of
 from ragcontract.core.run import Json, ListedResult, Result, RunRow
 from ragcontract.core.safe_text import shorten
 from ragcontract.evaluation.plan import Plan
 
 T = TypeVar("T")
 NOTHING = Said()
+_TEXTS: dict[str, Any] = {
+    **dict.fromkeys(("response", "error", "mode", "label", "refusal", "finish_reason"), str),
+    **dict.fromkeys(("tool_calls", "messages"), list[Json]),
+    "retrieved_contexts": list[str],
+}
 
 
 class Listed(Struct, frozen=True, kw_only=True):
@@ -43,6 +50,7 @@ class ListedResults:
         self.said: dict[str, Said] = {}  # by query id; of as many queries as bounds.SAID_TEXTS has room for
         self._room = bounds.SAID_TEXTS if plan.shows_texts else 0
         self._plan = plan
+        self._masks = any(LEAKS in names_of(rule) for rule in plan.row_rules)
 
     @property
     def has_room(self) -> bool:
@@ -53,7 +61,7 @@ class ListedResults:
         if query_id not in self.held and self.has_room:
             self.hold(query_id, row.results)
             if self._room > 0:
-                texts = said_in(row, self._plan.k)
+                texts = said_in(without_personal_data(row) if self._masks else row, self._plan.k)
                 self._room -= texts.size
                 if self._room >= 0 and texts != NOTHING:
                     self.said[query_id] = texts
@@ -90,6 +98,20 @@ def top(results: Iterable[Result], plan: Plan) -> tuple[ListedResult, ...]:
             first.setdefault(as_id(result.doc_id), result)
         results = first.values()
     return tuple([_retrieved(result) for result in islice(results, min(plan.k, bounds.RETRIEVED))])
+
+
+def without_personal_data(row: RunRow) -> RunRow:
+    """Return a row in whose texts the values that must not be said are masked, before they are cut."""
+    from ragcontract.answers.leaks import masked, masked_json
+
+    read = {field: _read(row, field, kind) for field, kind in _TEXTS.items()}
+    changed = {field: masked_json(value) for field, value in read.items() if value is not None}
+    texts = [_read(result, "text", str) for result in row.results]
+    results = [
+        result if text is None else replace(result, text=masked(text))
+        for result, text in zip(row.results, texts, strict=True)
+    ]
+    return replace(row, results=results, **changed)
 
 
 def said_in(row: RunRow, k: int) -> Said:

@@ -1,7 +1,6 @@
 """Observations: what is counted beside the scores while the rows of a side are scored, on any machine.
 
-To add one, add a subclass of :class:`Observation` and a line in ``OBSERVATIONS``. A side then has its result, whether
-this machine has read the rows or the workers of a cluster.
+A new one is a subclass of :class:`Observation` and a line in ``OBSERVATIONS``. Workers of a cluster count as well.
 """
 
 from array import array
@@ -25,6 +24,7 @@ from ragcontract.files.problems import Batch
 from ragcontract.files.schema import shown
 from ragcontract.runs.readers import Scores, descending, falls, look_like_distances, out_of_order, rises
 from ragcontract.statistics.means import summary
+from ragcontract.statistics.quantities import summed
 
 MORE: Key = (None,)  # the key of rows whose query ids are not listed
 
@@ -255,6 +255,7 @@ class Classes(Struct, frozen=True, kw_only=True):
 
     modes: Confusion = {}
     labels: Confusion = {}
+    of_queries: Mapping[str, Confusion] = {}  # the labels by query, with which a baseline is compared
 
 
 class ClassCounts(Observation[Classes]):
@@ -273,17 +274,16 @@ class ClassCounts(Observation[Classes]):
             self._count(query, None, self.plan.needs)
 
     def _count(self, query: GoldenQuery, row: RunRow | None, needs: frozenset[str]) -> None:
-        expected = query.answer
-        if expected and "mode" in needs and expected.expected_mode is not None:
-            self.counts["modes", expected.expected_mode, mode_of(row) if row else None] += 1
+        if (expected := query.answer) and "mode" in needs and expected.expected_mode is not None:
+            self.counts["modes", expected.expected_mode, mode_of(row) if row else None, None] += 1
         if expected and "label" in needs and expected.expected_label is not None:
-            self.counts["labels", expected.expected_label, row.label if row else None] += 1
+            self.counts["labels", expected.expected_label, row.label if row else None, query.id] += 1
 
     def result(self) -> Classes:
-        def confusion(kind: str) -> Confusion:
-            return {(key[1], key[2]): rows for key, rows in self.counts.items() if key[0] == kind}
-
-        return Classes(modes=confusion("modes"), labels=confusion("labels"))
+        modes, of_queries = Counter[tuple[str, str | None]](), dict[str, Counter[tuple[str, str | None]]]()
+        for (kind, *pair, query_id), rows in self.counts.items():
+            (modes if kind == "modes" else of_queries.setdefault(query_id, Counter()))[*pair,] += rows
+        return Classes(modes=modes, labels=summed(of_queries.values()), of_queries=of_queries)
 
 
 class Unknown(Struct, frozen=True, kw_only=True):

@@ -20,7 +20,7 @@ from ragcontract.core.finding import unsaid
 from ragcontract.core.golden import RELEVANT_GRADE, GoldenQuery
 from ragcontract.core.metric import Family, Invalid, Metric, Missing
 from ragcontract.core.phrase import parts_of
-from ragcontract.core.rule import RankRule, RowContext, RowRule, RuleSettings, Turn, Violation, row_rules_of
+from ragcontract.core.rule import LEAKS, RankRule, RowContext, RowRule, RuleSettings, Turn, Violation, row_rules_of
 from ragcontract.core.run import CONTEXT_FIELDS, SAID, QueryScore, RunRow, SourceFile, Values, row_type
 from ragcontract.metrics.ranking import Families
 from ragcontract.runs.baseline_contract import digest_with
@@ -276,9 +276,10 @@ class Plan(Families, frozen=True, kw_only=True):
     def _listed(self, asked: "Iterable[Asked]") -> tuple[Violation, ...]:
         """Return the violations of rules, the first ones if there are very many."""
         violated = [(rule, violation) for rule, violations in asked for violation in violations]
-        return listed_first(self._with_digests(violated)) if violated else ()
+        leaks = any(violation.rule == LEAKS for _, violation in violated)
+        return listed_first(self._with_digests(violated, leaks=leaks)) if violated else ()
 
-    def _with_digests(self, violated: Iterable[tuple[RowRule, Violation]]) -> Iterator[Violation]:
+    def _with_digests(self, violated: Iterable[tuple[RowRule, Violation]], *, leaks: bool) -> Iterator[Violation]:
         """Yield violations whose causes are digests of the rule and of each thing that is wrong.
 
         A query may have several rules of one class, and a stored baseline has no texts. Only a digest shows whether the
@@ -289,7 +290,7 @@ class Plan(Families, frozen=True, kw_only=True):
             for _, violation in of_rule:
                 causes = tuple(map(digest, violation.causes or violation.doc_ids or ("",)))
                 expected, actual = violation.expected, violation.actual
-                if not self.texts:
+                if not self.texts or (leaks and violation.rule != LEAKS):
                     expected, actual = unsaid(expected), unsaid(actual)
                 yield replace(violation, expected=expected, actual=actual, causes=causes, flag=None)
 

@@ -80,6 +80,10 @@ class Side(Struct, frozen=True, kw_only=True):
         return self.observed(ClassCounts).labels
 
     @property
+    def labels_of_queries(self) -> Mapping[str, Confusion]:
+        return self.observed(ClassCounts).of_queries
+
+    @property
     def name(self) -> str:
         """The path of the first file, and the number of further files."""
         first = self.files[0].path if self.files else "the run"

@@ -3,6 +3,7 @@
 The metrics that cannot be computed from document ids and the broken rules are taken as they are stored.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -13,13 +14,14 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id, as_ids, first_of, lists_as_ids, packed
 from ragcontract.core.metric import Family, Invalid, Metric, Missing
 from ragcontract.core.rule import Violation
-from ragcontract.core.run import QueryScore, Result, RunRow, Values
-from ragcontract.evaluation.observations import Latencies, Measured, Versions
+from ragcontract.core.run import Confusion, QueryScore, Result, RunRow, Values
+from ragcontract.evaluation.observations import ClassCounts, Classes, Latencies, Measured, Versions
 from ragcontract.evaluation.plan import Plan, valid_values
 from ragcontract.evaluation.query_scores import ScoreTable
 from ragcontract.evaluation.scoring import Scored, Scorer
 from ragcontract.runs.baseline_contract import REFERENCES, Expected, expected_of, has_other_turns, question_digest
 from ragcontract.runs.baseline_file import ComparedQuery, MeasuredQuery, StoredBatch, StoredHead
+from ragcontract.statistics.quantities import summed
 
 
 class Stored(Struct, frozen=True, kw_only=True):
@@ -40,6 +42,7 @@ class StoredQueries:
         self.pools: dict[str, bytes] = {}  # of queries whose judged pool is not what they return first
         self._plan = plan
         self._expected: dict[str, Expected] = {}
+        self._labels: dict[str, Confusion] = {}
         self._rows = 0
         self._has_same_golden = self._has_other_k = False
 
@@ -65,6 +68,8 @@ class StoredQueries:
             if self._has_changed(query, stored):
                 self.changed.append(query.id)
                 continue
+            if stored.labels and query.answer and (label := query.answer.expected_label) is not None:
+                self._labels[query.id] = Counter((label, chosen) for chosen in stored.labels)
             if stored.broken:
                 table.violations[query.id] = tuple(stored_violations(stored))
             if has_results := bool(stored.doc_ids) or not had_no_results(query, stored):
@@ -95,6 +100,7 @@ class StoredQueries:
         results: dict[type, Any] = {
             Versions: head.versions,
             Latencies: Measured(latency=head.latency, unmeasured=unmeasured),
+            ClassCounts: Classes(labels=summed(self._labels.values()), of_queries=self._labels),
         }
         return Stored(head=head, expected=self._expected, incomparable=frozenset(others)), results
 

@@ -1,41 +1,67 @@
 """The metrics of answers: similarity to the reference, accuracy of the label, and accuracy of the mode.
 
-Similarity is ROUGE-L and equality, if the configuration names them. The metrics of modes are three families because
-they apply to different queries. The two errors, an answer where none was possible and a refusal where an answer was
-possible, have rates of their own.
+Similarity is ROUGE-L, BLEU, chrF and equality, if the configuration names them. The metrics of modes are three families
+because they apply to different queries. The two errors, an answer where none was possible and a refusal where an answer
+was possible, have rates of their own.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from msgspec import UNSET, Struct
 
-from ragcontract.answers.metric_options import ABSTAIN, CannotScoreError, NoOptions, unknown_mode
+from ragcontract.answers.metric_options import (
+    ABSTAIN,
+    BleuOptions,
+    CannotScoreError,
+    NoOptions,
+    Tokenizer,
+    unknown_mode,
+)
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.metric import Family, Metric, MetricSettings, Missing, OneMetric, SwitchedOn
+from ragcontract.core.metric import Complaint, Family, Metric, MetricSettings, Missing, OneMetric, SwitchedOn
 from ragcontract.core.run import RESPONSE_FIELDS, RunRow, mode_of
 
-ROUGE, EXACT = "rouge_l", "exact_match"
+ROUGE, BLEU, CHRF, EXACT = "rouge_l", "bleu", "chrf", "exact_match"
 REFERENCE = ("reference",)
-OPTIONS: dict[str, type[Struct]] = {ROUGE: NoOptions, EXACT: NoOptions}
+SACREBLEU = "sacrebleu 2"  # the values of its major versions may differ
+OPTIONS: dict[str, type[Struct]] = {ROUGE: NoOptions, BLEU: BleuOptions, CHRF: NoOptions, EXACT: NoOptions}
 LACKING = "has no response to compare with its reference; export it, as null if there was none"
 
 
 def similarity(settings: MetricSettings) -> Iterable[Family]:
-    """Return the families of ROUGE-L and of equality."""
-    normalise = settings.answers.normalise
-    way = "" if normalise else "normalise: false"
-    rouge = Metric(key=ROUGE, label="ROUGE-L", asks="reference", references=REFERENCE)
-    exact = Metric(key=EXACT, label="Exact match", asks="reference", references=REFERENCE, fingerprint=way)
+    """Return the families of ROUGE-L, BLEU, chrF and of equality."""
+    normalise, options = settings.answers.normalise, settings.declared.get(BLEU)
+    tokenize = options.tokenize if isinstance(options, BleuOptions) else BleuOptions().tokenize
     return [
-        OneMetric(
-            metrics=(metric,),
-            needs=RESPONSE_FIELDS,
-            switch=SwitchedOn.BY_LIMIT,
-            value=partial(_similarity, function),
-        )
-        for metric, function in ((rouge, _rouge_l), (exact, partial(_equal, normalise=normalise)))
+        _family(OneMetric, ROUGE, "ROUGE-L", "", _rouge_l),
+        _family(OfSacrebleu, BLEU, "BLEU", f"{SACREBLEU}, {tokenize}", partial(_bleu, tokenize=tokenize)),
+        _family(OfSacrebleu, CHRF, "chrF", SACREBLEU, _chrf),
+        _family(
+            *(OneMetric, EXACT, "Exact match", "" if normalise else "normalise: false"),
+            partial(_equal, normalise=normalise),
+        ),
     ]
+
+
+def _family(kind: type[OneMetric], key: str, label: str, way: str, function: Callable[[str, str], float]) -> OneMetric:
+    metric = Metric(key=key, label=label, asks="reference", references=REFERENCE, fingerprint=way)
+    value = partial(_similarity, function)
+    return kind(metrics=(metric,), needs=RESPONSE_FIELDS, switch=SwitchedOn.BY_LIMIT, value=value)
+
+
+class OfSacrebleu(OneMetric, frozen=True, kw_only=True):
+    """A family that only sacrebleu can compute."""
+
+    def complaints(self, queries: Iterable[GoldenQuery]) -> Iterator[Complaint]:  # noqa: ARG002 (the seam's)
+        """Yield a complaint if sacrebleu is missing."""
+        from ragcontract.answers.translation_scores import metric_of
+
+        key = self.metrics[0].key
+        try:
+            metric_of(key, BleuOptions().tokenize)
+        except ImportError as error:
+            yield Complaint(option=("metrics", key), message=str(error))
 
 
 def _similarity(function: Callable[[str, str], float], query: GoldenQuery, row: RunRow) -> float | Missing | None:
@@ -48,6 +74,8 @@ def _similarity(function: Callable[[str, str], float], query: GoldenQuery, row: 
         return Missing(LACKING)
     try:
         return function(row.response, query.answer.reference)
+    except ImportError:
+        return None  # a complaint refuses the contract
     except CannotScoreError as error:
         return Missing(str(error))
 
@@ -63,6 +91,18 @@ def _rouge_l(response: str, reference: str) -> float:
     from ragcontract.answers.similarity import rouge_l
 
     return rouge_l(response, reference)
+
+
+def _bleu(response: str, reference: str, *, tokenize: Tokenizer) -> float:
+    from ragcontract.answers.translation_scores import bleu
+
+    return bleu(response, reference, tokenize)
+
+
+def _chrf(response: str, reference: str) -> float:
+    from ragcontract.answers.translation_scores import chrf
+
+    return chrf(response, reference)
 
 
 def labels(_settings: MetricSettings) -> Iterable[Family]:

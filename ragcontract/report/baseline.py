@@ -20,7 +20,7 @@ from ragcontract.core.numbers import count, more
 from ragcontract.core.phrase import listed
 from ragcontract.core.phrase import render as render_phrase
 from ragcontract.core.rule import Violation
-from ragcontract.core.run import ranks_by_id
+from ragcontract.core.run import Confusion, ranks_by_id
 from ragcontract.core.safe_text import clipped, encodable, visible
 from ragcontract.decision.contract_changes import contract_changes, past_contract
 from ragcontract.decision.evaluated import Evaluation
@@ -44,6 +44,7 @@ LEFT_OUT: dict[str, object] = {
     "repeats": [],
     "broken": {},
     "pool": None,
+    "labels": [],
 }  # an empty pool is one without labels
 DAYS = 90  # until the waivers expire; a team changes it as it likes
 
@@ -171,7 +172,7 @@ def is_same(stored: BaselineFile, new: BaselineFile) -> bool:
 
 def stored_queries(evaluation: Evaluation) -> Iterator[BaselineQuery]:
     """Yield the queries of the baseline file for the run of an evaluation, which must have retained the ids."""
-    run, stored = evaluation.run, _stored(evaluation)
+    run, stored, expected = evaluation.run, _stored(evaluation), {name for name, _ in evaluation.run.labels}
     for query in evaluation.contract.queries.values():
         rows, (metrics,) = run.ids.doc_ids.get(query.id, []), evaluation.metrics(run, [query.id])
         yield BaselineQuery(
@@ -184,7 +185,14 @@ def stored_queries(evaluation: Evaluation) -> Iterator[BaselineQuery]:
             pool=_pool(evaluation, query.id, rows),
             expects=expected_of(query),
             broken=_broken(run.violations.get(query.id, ())),
+            labels=[*_labels(run.labels_of_queries.get(query.id, {}), expected)],
         )
+
+
+def _labels(confusion: Confusion, expected: Collection[str]) -> Iterator[str | None]:
+    """Yield the label of each row of a query; None for one that no golden query expects, which may be any text."""
+    for (_, label), rows in sorted(confusion.items(), key=lambda item: item[0][1] or ""):
+        yield from [label if label in expected else None] * rows
 
 
 def _pool(evaluation: Evaluation, query_id: str, rows: Sequence[Sequence[str]]) -> list[Id] | None:

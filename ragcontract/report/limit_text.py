@@ -69,7 +69,7 @@ def limits_text(gates: Sequence[GateReport], digits: int, metric: MetricReport |
         mark = MARKS.get(gate.status, "") if mixed else ""
         if gate.status in NOT_HELD and gate.unit == "points" and _digits_beside(gate, metric) > digits:
             mark = f" (just {'under' if gate.kind == 'minimum' else 'over'})"
-        whole = of_baseline
+        whole = gate.before if metric is None else of_baseline
         if metric is not None and gate.kind in OF_LEVEL:
             whole = abs((gate.before or 0.0) - metric.scale.zero)
         texts.append(limit_text(gate, whole, digits) + mark)

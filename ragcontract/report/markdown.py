@@ -47,7 +47,7 @@ from ragcontract.report.record import ErrorReport, Report
 from ragcontract.report.sections.broken import answered, broken, retrieved, tolerated
 from ragcontract.report.sections.changes import changed_ranks
 from ragcontract.report.sections.frame import cause, inputs, listed, notes, other_causes, reasons, warnings
-from ragcontract.report.sections.metrics import metrics, modes, noise, overlap, tags, tiers
+from ragcontract.report.sections.metrics import labels, metrics, modes, noise, overlap, tags, tiers
 
 ZERO_WIDTH_SPACE = "\u200b"
 
@@ -274,7 +274,7 @@ def render(
     blocks += broken(report, layout.rows, folds=layout.folds)
     blocks += metrics(report, FORM, layout.rows, folds=layout.folds, trend=layout.trend)
     if layout.folds:
-        blocks += [*tiers(report, FORM), *modes(report, FORM)]
+        blocks += [*tiers(report, FORM), *modes(report, FORM), *labels(report, FORM)]
         blocks += [*other_causes(report), *answered(report, layout.retrieved)]
         blocks += [*retrieved(report, listed_queries(report), layout.retrieved)]
         blocks += [*reasons(report, FORM), *tolerated(report, layout.rows), *changed_ranks(report, layout.rows)]

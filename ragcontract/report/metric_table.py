@@ -186,19 +186,24 @@ def _quantity_rows(report: Report) -> Iterator[Row]:
         if gate.metric not in report.metrics:
             by_key.setdefault((gate.metric, gate.of), []).append(gate)
     for (_, of), gates in by_key.items():
-        yield _latency_row(gates) if gates[0].unit == "ms" else _share_row(gates, of, digits_of(report))
+        if gates[0].unit == "ms":
+            yield _latency_row(gates)
+            continue
+        parts = [gates] if len({gate.now for gate in gates}) == 1 else [[gate] for gate in gates]
+        yield from [_share_row(part, of, digits_of(report)) for part in parts]
 
 
 def _share_row(gates: Sequence[GateReport], of: str | None, digits: int) -> Row:
     """Return the row of a share, such as a pass rate, over all queries or those with a tag or a tier."""
     now = gates[0].now or 0.0
+    before = next((gate.before for gate in gates if gate.compares), None)
     return Row(
         label=gates[0].label,
         tag=of,
         gates=gates,
-        baseline=NO_VALUE,
+        baseline=NO_VALUE if before is None else fixed(before, digits),
         current=fixed(now, digits),
-        change=NO_VALUE,
+        change=NO_VALUE if before is None else signed(now - before, digits),
         limits=limits_text(gates, digits),
         status=worst(gates),
     )

@@ -3,10 +3,12 @@
 Parts that nothing asks for are unset.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import asdict
 
 from ragcontract.answers.metric_options import MODES
 from ragcontract.contract.scope import tier_gate
@@ -167,12 +169,19 @@ class ModesReport(Struct, frozen=True, kw_only=True):
     missing: Annotated[Count, Meta(description="How many rows have no mode.")]
 
 
+class LabelReport(ClassMeasures, frozen=True, kw_only=True):
+    """How well one label was chosen; 0 where there is nothing to divide by."""
+
+    support: Annotated[Count, Meta(description="How many rows expect it.")]
+
+
 class LabelsReport(Struct, frozen=True, kw_only=True):
     """The labels of the run."""
 
     accuracy: Annotated[Share | None, Meta(description="Weighted.")]
     macro_f1: Annotated[Share | None, Meta(description="Over all classes, each row counting as one.")]
     classes: Count
+    per_label: Annotated[dict[str, LabelReport], Meta(description="All that were expected or chosen, by name.")]
 
 
 def pass_rate_of(decision: Decision) -> PassRateReport | UnsetType:
@@ -245,7 +254,14 @@ def labels_of(evaluation: Evaluation) -> LabelsReport | UnsetType:
     if not labels:
         return UNSET
     accuracy = _mean(evaluation, "label_accuracy")
-    return LabelsReport(accuracy=accuracy, macro_f1=macro_f1(labels), classes=len(classes(labels)))
+    names, support = classes(labels), Counter[str]()
+    for (expected, _), rows in labels.items():
+        support[expected] += rows
+    per_label = {
+        name: LabelReport(**asdict(of_label), support=support[name])
+        for name, of_label in measures(labels, names).items()
+    }
+    return LabelsReport(accuracy=accuracy, macro_f1=macro_f1(labels), classes=len(names), per_label=per_label)
 
 
 def _mean(evaluation: Evaluation, key: str) -> float | None:

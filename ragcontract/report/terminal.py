@@ -40,7 +40,7 @@ from ragcontract.report.record import ErrorReport, Report
 from ragcontract.report.sections.broken import broken_lists
 from ragcontract.report.sections.changes import diff
 from ragcontract.report.sections.frame import open_notes, other_causes, reasons, verdict
-from ragcontract.report.sections.metrics import metric_notes, modes, tiers, trends
+from ragcontract.report.sections.metrics import labels, metric_notes, modes, tiers, trends
 
 FORM: Form = "terminal"
 STATUS = {
@@ -158,6 +158,7 @@ def check(report: Report, file: str = "") -> list[Block]:
         *reasons(report, FORM),
         *tiers(report, FORM),
         *modes(report, FORM),
+        *labels(report, FORM),
         *other_causes(report),
         Items([part for part in verdict(report) if part]),
     ]

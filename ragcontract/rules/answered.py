@@ -148,11 +148,11 @@ def _nothing_in(row: RunRow) -> Phrase:
 
 
 def _is_wanted_json(query: GoldenQuery, answer: Answer) -> bool:
-    """Return whether an answer without words is JSON, of a query for which a JSON schema decides.
+    """Return whether an answer without words is JSON, of a query for which a JSON schema or a JSON parser decides.
 
     That is ``null``, ``"None"``, an array or an object, but no other text without a word, such as ``"-"``.
     """
-    if not any(isinstance(rule, RowRule) and "json_schema" in names_of(type(rule.inner)) for rule in query.rules):
+    if not any(isinstance(rule, RowRule) and _wants_json(rule.inner) for rule in query.rules):
         return False
     from ragcontract.answers.json_answer import NotJsonError, parsed
 
@@ -160,6 +160,10 @@ def _is_wanted_json(query: GoldenQuery, answer: Answer) -> bool:
         return isinstance(parsed(answer.text), list | dict | None) or bool(words_for_nothing(answer))
     except NotJsonError:
         return False
+
+
+def _wants_json(rule: RowRule) -> bool:
+    return "json_schema" in names_of(type(rule)) or getattr(rule, "language", "") == "json"
 
 
 def _is_reference(query: GoldenQuery, answer: Answer) -> bool:

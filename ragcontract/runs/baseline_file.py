@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.core.ids import Id, Rank, as_id
+from ragcontract.core.ids import Id, Rank, Tag, as_id
 from ragcontract.core.phrase import Location
 from ragcontract.core.run import Latency, Means, SourceFile
 from ragcontract.files.json_lines import HEAD, UNDECODABLE, explained
@@ -75,6 +75,7 @@ class ComparedQuery(Struct, frozen=True, kw_only=True, gc=False):
     broken: Annotated[
         dict[str, list[str]], Meta(description="The broken rules about the answer, with digests of what was wrong.")
     ] = {}
+    labels: Annotated[list[Tag | None], Meta(description="Of each row; null for one that no query expects.")] = []
 
 
 class MeasuredQuery(ComparedQuery, frozen=True, kw_only=True, gc=False):

@@ -1,17 +1,32 @@
-"""Quantities that limits may be on besides the means of metrics: pass rates, the F1 of labels, and latency.
+"""Quantities that limits may be on besides the means of metrics: pass rates, measures of labels, and latency.
 
-The F1 of labels is a measure of a confusion matrix. It counts rows, so a query with several rows counts several times,
-and weights have no effect. Precision, recall and F1 are those of scikit-learn with ``zero_division=0``.
+Precision, recall and F1 are measures of a confusion matrix: of one label, or the F1 of all. They count rows, so a query
+with several rows counts several times, and weights have no effect. They are those of scikit-learn with
+``zero_division=0``.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import partial
 from math import fsum
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from ragcontract.core.gate import AnyPercentage, Fraction, LimitKey, Measured, Milliseconds, MoreMilliseconds, Quantity
+from ragcontract.core import bounds
+from ragcontract.core.gate import (
+    AnyPercentage,
+    Fraction,
+    LimitKey,
+    Measured,
+    Milliseconds,
+    MoreMilliseconds,
+    Percentage,
+    Quantity,
+)
+from ragcontract.core.ids import Tag
 from ragcontract.core.run import Confusion, Latency
+from ragcontract.core.safe_text import visible
 
 
 class ClassMeasures(Struct, frozen=True, kw_only=True):
@@ -20,6 +35,14 @@ class ClassMeasures(Struct, frozen=True, kw_only=True):
     precision: float
     recall: float
     f1: float
+
+
+def summed(confusions: Iterable[Confusion]) -> Confusion:
+    """Return the sum of confusion matrices."""
+    total: Counter[tuple[str, str | None]] = Counter()
+    for confusion in confusions:
+        total.update(confusion)
+    return total
 
 
 def accuracy(confusion: Confusion) -> float | None:
@@ -123,6 +146,65 @@ LABEL_MACRO_F1 = Quantity(
     read=lambda side: macro_f1(side.labels),
     absent="no golden query has expected_label; add it, or leave the limit out",
 )
+MEASURES: tuple[Literal["precision", "recall", "f1"], ...] = ("precision", "recall", "f1")
+_WORDS = {"precision": "precision", "recall": "recall", "f1": "F1"}
+_OF_CLASS = {
+    "precision": "of the rows with the label, those that expect it",
+    "recall": "of the rows that expect the label, those that have it",
+    "f1": "the harmonic mean of both",
+}
+_LIMITS = Meta(
+    min_length=1, max_length=bounds.LABEL_LIMITS, title="limits by label, as {cancel: 0.9}"
+)  # each becomes a gate
+
+
+def _of_class(measure: Literal["precision", "recall", "f1"], name: str) -> Quantity:
+    """Return a measure of one label; None without rows, or for a recall that no row expects."""
+
+    def read(confusion: Confusion) -> float | None:
+        is_expected = any(expected == name for expected, _ in confusion)
+        return getattr(measures(confusion, [name])[name], measure) if is_expected else None
+
+    return Quantity(
+        key=f"label_{measure}.{name}",
+        label=f"Label {_WORDS[measure]} of {visible(name)}",
+        read=lambda side: read(side.labels),
+        of_class=name,
+        of_labels=read,
+        absent="no row of the run is of a query that expects this label",
+        absent_before=(
+            "the baseline has no labels of queries that expect this one; recreate it from its run, with "
+            "`rag-contract baseline --force`"
+        ),
+    )
+
+
+def _limits_of(measure: Literal["precision", "recall", "f1"]) -> Iterable[LimitKey]:
+    """Yield the minimum and the drop limit of a measure, each with limits by label."""
+    name, quantity = f"label_{measure}", Quantity(key=f"label_{measure}", label=f"Label {_WORDS[measure]}")
+    of_class = partial(_of_class, measure)
+    minimum = Meta(description=f"The least {_WORDS[measure]} by label: {_OF_CLASS[measure]}.")
+    drop = Meta(description=f"How far the {_WORDS[measure]} of a label may fall below the baseline's, by label.")
+    yield LimitKey(
+        section="minimums",
+        name=name,
+        kind="minimum",
+        quantity=quantity,
+        type=Annotated[dict[Tag, Fraction], _LIMITS, minimum],
+        by_tag=False,
+        by_class=of_class,
+    )
+    yield LimitKey(
+        section="fail_on",
+        name=f"{name}_drop_gt",
+        kind="drop",
+        quantity=quantity,
+        type=Annotated[dict[Tag, Fraction | Percentage], _LIMITS, drop],
+        by_tag=False,
+        by_class=of_class,
+    )
+
+
 LABELS = (
     LimitKey(
         section="minimums",
@@ -132,4 +214,5 @@ LABELS = (
         type=Annotated[Fraction, Meta(description="The mean of the F1 of all classes, over all queries.")],
         by_tag=False,
     ),
+    *(key for measure in MEASURES for key in _limits_of(measure)),
 )

@@ -1,9 +1,11 @@
 """Limits on the scores of other tools."""
 
+import json
+
 from ragcontract.core.metric import Metric
 from ragcontract.runs.scores_files import GivenScores, Wanted, read_scores
 from tests.bounds.lab import Case, Cases, Lab, accepted, all_of
-from tests.builders import run, write_jsonl
+from tests.builders import golden, run, write_jsonl
 
 
 def an_end(lab: Lab, size: int) -> bool:
@@ -45,7 +47,24 @@ def read(lab: Lab, reasons: list[str]) -> GivenScores:
     return read_scores([str(path)], Wanted(golden=ids, metrics={"f": Metric(key="f", label="f")}))
 
 
+def limited_labels(lab: Lab, size: int) -> bool:
+    names = [f"label{number}" for number in range(size)]
+    queries = [golden(name, relevant_doc_ids=[], expected_label=name) for name in names]
+    rows = [{"query_id": name, "results": [], "label": name} for name in names]
+    config = f"minimums: {{label_recall: {json.dumps(dict.fromkeys(names, 1))}}}\n"
+    return accepted(lab.check(queries, rows, config), "expected limits by label")
+
+
+def listed_labels(lab: Lab, size: int) -> bool:
+    names = [f"label{number}" for number in range(size)]
+    queries = [golden(name, relevant_doc_ids=[], expected_label=name) for name in names]
+    done = lab.check(queries, [{"query_id": name, "results": [], "label": name} for name in names])
+    return "1 more label" not in done.out
+
+
 CASES: Cases = {
+    "LABEL_LIMITS": Case(limited_labels),
+    "LABELS_LISTED": Case(listed_labels),
     "SCORE": Case(an_end),
     "SCORES": Case(declared, small=3),
     "SCORE_NAME": Case(a_name),

@@ -176,13 +176,13 @@ def test_every_limit_key_makes_a_gate_of_its_own() -> None:
     keys = limit_keys(BUILT_IN, [5, 1])
     written: dict[str, Any] = {}
     for key in keys:
-        written.setdefault(key.section, {})[key.name] = 1.0
+        written.setdefault(key.section, {})[key.name] = {"label": 1.0} if key.by_class else 1.0
     tagged: dict[str, Any] = {}
     for key in keys:
         if key.by_tag:
             tagged.setdefault(key.section, {})[key.name] = 1.0
     gates = config_of({"k": [1, 5], **written, "tags": {"a": tagged, "b": tagged}}, BUILT_IN).gates
-    names = [f"{key.section}.{key.name}" for key in keys]
+    names = [f"{key.section}.{key.name}{'.label' * (key.by_class is not None)}" for key in keys]
     by_tag = [f"{key.section}.{key.name}" for key in keys if key.by_tag]
     of_ranks = [key for key in keys if "_at_" in key.quantity.key]
     # Two names at the largest cut-off and one at the other: of six metrics two limits on drops and a minimum, of three

@@ -27,7 +27,7 @@ from ragcontract.report.queries import FindingsByQuery
 from ragcontract.report.record import ErrorReport, Report
 from ragcontract.report.sections.broken import line_of
 from ragcontract.report.sections.frame import cause, notes
-from ragcontract.report.sections.metrics import metric_notes, metrics, modes, rate, tags, trends
+from ragcontract.report.sections.metrics import labels, metric_notes, metrics, modes, rate, tags, trends
 
 LEGEND = "All bars cover the whole scale, from 0 to 1 if nothing else is said. A dashed line is a limit."
 COMPARED = " The line across a bar is the baseline, the line below it the interval in which the value is likely to be."
@@ -62,6 +62,7 @@ def view_of(report: Report, passages: query_rows.Passages = NO_PASSAGES) -> dict
         "rate": rate,
         "digits": digits_of(report),
         "modes": list(modes(report, FORM)),
+        "labels": list(labels(report, FORM)),
         "tags": list(tags(report, FORM)),
         "tag_numbers": {name: number for number, name in enumerate(report.tags)},
         "report": report,

@@ -1,4 +1,4 @@
-"""The sections on numbers: means with their limits, tags, how sure changes are, tiers, modes, overlap."""
+"""The sections on numbers: means with their limits, tags, how sure changes are, tiers, modes, labels, overlap."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -198,6 +198,23 @@ def modes(report: Report, form: Form) -> Iterator[Block]:
     note = COMPARED if form == "markdown" and modes.baseline_matrix is not None else ""
     title = f"Modes: {right:,} of {count(total, 'row')} as expected"
     yield Fold(title, [Table(head, "l" + "r" * (len(head) - 1), rows), Note(note)])
+
+
+def labels(report: Report, form: Form) -> Iterator[Block]:
+    """Yield how well each label was chosen, the worst first, if any query expects one."""
+    labels, digits = report.labels, digits_of(report)
+    if not labels:
+        return
+    listed = sorted(labels.per_label.items(), key=lambda item: (not item[1].support, item[1].f1, item[0]))
+    rows: list[list[Parts]] = [
+        [Name(name), *(fixed(value, digits) for value in (of.precision, of.recall, of.f1)), f"{of.support:,}"]
+        for name, of in listed[: bounds.LABELS_LISTED]
+    ]
+    macro = "" if labels.macro_f1 is None else f", macro F1 {fixed(labels.macro_f1, digits)}"
+    head: list[Parts] = ["Label", "Precision", "Recall", "F1", "Rows"]
+    rest = more(len(listed), len(rows), "label", "… and {}, in `report.json`.")
+    title = f"{count(labels.classes, 'label')}{macro}"
+    yield Fold(title, [Table(head, "lrrrr", rows), Note(rest if form == "markdown" else rest.replace("`", ""))])
 
 
 def overlap(report: Report, form: Form, max_rows: int) -> Iterator[Block]:
