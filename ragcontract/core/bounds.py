@@ -157,7 +157,6 @@ SAID_MESSAGE = 600  # characters; a message of a broken query; cut, with an elli
 SAID_ARGUMENTS = 300  # characters; the name, and the arguments, of a tool call of a broken query; cut, with an ellipsis
 SAID_NAME = 100  # characters; the mode, the label and the finish reason of a broken query; cut, with an ellipsis
 SAID_TEXTS = 2 << 20  # characters; answers, contexts and calls of a run's broken queries; further queries have none
-SAID_TEXTS = 2 << 20  # characters; these texts of all broken queries of a run; further queries have none
 LABELS_LISTED = 20  # labels; the table of labels in a report, the worst first; the others are counted
 MATRIX = 10  # modes; the matrix of modes, which has three; others are left out
 TAG_METRICS = 8  # metrics; the table of tags; beyond that, it has the first ones with a limit, and counts the others
