@@ -320,8 +320,10 @@ def test_monitors_are_told_day_by_day(served: Served, database: Database) -> Non
 def test_the_first_page_says_that_production_changed(served: Served, database: Database) -> None:
     add_days(database, "question_length", LENGTHS, last=yesterday(), **ALARMED)
     add_days(database, "volume", [500.0] * 40, last=yesterday(), alarms={30: -1})
+    add_days(database, "error_rate", [0.02] * 40 + [0.2] * 3, last=yesterday(), **ALARMED)
     page = Visitor(served, "viewer").get("/")
     assert "Production : Questions are longer since" in words(page)
+    assert "usually 45; and 1 further alarm" in words(page)
     assert "fewer" not in words(page)
     assert PATH in page.links
 

@@ -110,8 +110,7 @@ def standing_alarms(connection: Connection, projects: Collection[int], now: int)
         days, levels = _days(connection, *of_names), accepted.get(project, {})
         known = [
             MonitorSeries(monitor=MONITORS[name], days=of, accepted=levels.get(name)).alarm
-            for name, of in days.items()
-            if name in MONITORS
+            for name, of in ((name, days[name]) for name in MONITORS if name in days)
         ]
         alarms[project] = [alarm for alarm in known if alarm is not None]
     return alarms
