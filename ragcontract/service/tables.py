@@ -11,10 +11,8 @@ from collections.abc import Mapping
 from sqlalchemy import (
     CHAR,
     BigInteger,
-    Boolean,
     CheckConstraint,
     Column,
-    ColumnElement,
     Double,
     ForeignKey,
     Index,
@@ -24,8 +22,8 @@ from sqlalchemy import (
     SmallInteger,
     Table,
     Text,
+    TextClause,
     UniqueConstraint,
-    literal_column,
     text,
 )
 
@@ -197,13 +195,13 @@ Index("interactions_newest", interactions.c.project_id, *NEWEST_ASKED)
 Index("interactions_of_source", interactions.c.project_id, interactions.c.source, *NEWEST_ASKED)
 # An index for each flag, because a rare flag is not found among many interactions with another one. Only flagged
 # interactions are in them, so that they cost little.
-FLAGGED: "Mapping[str, ColumnElement[bool]]" = {
-    "flagged": literal_column("flags > 0", Boolean),
-    "error": literal_column("(flags & 1) > 0", Boolean),
-    "empty": literal_column("(flags & 2) > 0", Boolean),
-    "slow": literal_column("(flags & 4) > 0", Boolean),
-    "low_confidence": literal_column("(flags & 8) > 0", Boolean),
-    "negative_feedback": literal_column("(flags & 16) > 0", Boolean),
+FLAGGED: Mapping[str, TextClause] = {
+    "flagged": text("flags > 0"),
+    "error": text("(flags & 1) > 0"),
+    "empty": text("(flags & 2) > 0"),
+    "slow": text("(flags & 4) > 0"),
+    "low_confidence": text("(flags & 8) > 0"),
+    "negative_feedback": text("(flags & 16) > 0"),
 }
 for _name, _is_flagged in FLAGGED.items():
     Index(

@@ -124,27 +124,43 @@ def test_an_interaction_is_told_whole_but_for_its_user(served: Served, database:
         assert checked(served.request("GET", LIST, params=params)) == 422, params
 
 
-def test_a_page_counts_no_interactions(editor: Visitor, database: Database) -> None:
+INDEXES = {
+    "": "interactions_newest",
+    "?flag=flagged": "interactions_flagged",
+    "?flag=error": "interactions_error",
+    "?flag=empty&day=2027-01-15": "interactions_empty",
+    "?flag=slow": "interactions_slow",
+    "?flag=low_confidence": "interactions_low_confidence",
+    "?flag=negative_feedback": "interactions_negative_feedback",
+    "?source=web": "interactions_of_source",
+    "?flag=error&source=web": "interactions_error",
+    "?flag=error&source=rare": "interactions_of_source",
+}
+
+
+@pytest.mark.parametrize(("query", "index"), INDEXES.items(), ids=str)
+def test_a_page_counts_and_sorts_no_interactions(
+    query: str, index: str, editor: Visitor, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounds, "SCANNED_INTERACTIONS", 20)
     for number in range(60):
-        add_interaction_row(database, f"Question {number}?", flags=number % 5)
-    statements: list[str] = []
-    event.listen(database.engine, "before_cursor_execute", lambda *args: statements.append(args[2].upper()))
-    for query in ("", "?flag=error", "?source=web", "?flag=slow&source=web", "?day=2027-01-15"):
-        editor.get(f"{PATH}{query}")
-    of_interactions = [each for each in statements if "FROM INTERACTIONS" in each]
+        source = "rare" if number == 7 else "web"
+        add_interaction_row(database, f"Question {number}?", flags=31 if number % 2 else 0, source=source)
+    statements: list[tuple[str, Any]] = []
+    event.listen(database.engine, "before_cursor_execute", lambda *args: statements.append((args[2], args[3])))
+    editor.get(f"{PATH}{query}")
+    of_interactions = [each for each in statements if "FROM interactions" in each[0]]
     assert of_interactions
-    for statement in of_interactions:
+    plans = []
+    for statement, parameters in of_interactions:
         assert "GROUP BY" not in statement
         assert "LIMIT" in statement
-    if database.is_sqlite:
-        with database.read() as connection:
-            for flag in ("flags > 0", "(flags & 8) > 0"):
-                plan = connection.exec_driver_sql(
-                    f"EXPLAIN QUERY PLAN SELECT * FROM interactions WHERE project_id = 1 AND {flag} "
-                    "ORDER BY asked_at DESC, id DESC LIMIT 26"
-                ).all()
-                assert "USING INDEX interactions_" in plan[0][3]
-                assert len(plan) == 1  # nothing is sorted
+        if database.is_sqlite:
+            with database.read() as connection:
+                plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).all()
+            assert not any("TEMP B-TREE" in step[3] for step in plan)
+            plans.append(" ".join(step[3] for step in plan))
+    assert not plans or any(f"USING INDEX {index} " in plan for plan in plans), plans
 
 
 def test_an_alarm_says_what_changed_since_when_and_what_was_usual(editor: Visitor, database: Database) -> None:
@@ -304,8 +320,10 @@ def test_monitors_are_told_day_by_day(served: Served, database: Database) -> Non
 def test_the_first_page_says_that_production_changed(served: Served, database: Database) -> None:
     add_days(database, "question_length", LENGTHS, last=yesterday(), **ALARMED)
     add_days(database, "volume", [500.0] * 40, last=yesterday(), alarms={30: -1})
+    add_days(database, "error_rate", [0.02] * 40 + [0.2] * 3, last=yesterday(), **ALARMED)
     page = Visitor(served, "viewer").get("/")
     assert "Production : Questions are longer since" in words(page)
+    assert "usually 45; and 1 further alarm" in words(page)
     assert "fewer" not in words(page)
     assert PATH in page.links
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
-from sqlalchemy import ColumnElement, Connection, Select, column, func, select, true, tuple_
+from sqlalchemy import ColumnElement, Connection, Select, TextClause, column, func, select, true, tuple_
 
 from ragcontract.core import bounds
 from ragcontract.service.database import DAY, Rows, storable
@@ -18,7 +18,7 @@ Wanted: TypeAlias = Literal["flagged", "error", "empty", "slow", "low_confidence
 Position: TypeAlias = tuple[int, int]  # when it was asked, and its id
 COLUMNS = [column for column in interactions.c if column.name not in {"query_sha", "user_sha"}]
 AT = (interactions.c.asked_at, interactions.c.id)
-Conditions: TypeAlias = Sequence["ColumnElement[bool]"]
+Conditions: TypeAlias = Sequence["ColumnElement[bool] | TextClause"]
 
 
 class Search(Struct, frozen=True, kw_only=True):
@@ -39,7 +39,7 @@ def interactions_before(
     limit: int,
 ) -> Search:
     """Return one interaction more than ``limit``, the newest first; ``day`` is the time at which one begins."""
-    within: list[ColumnElement[bool]] = [interactions.c.project_id == project]
+    within: list[ColumnElement[bool] | TextClause] = [interactions.c.project_id == project]
     if day is not None:
         within += [interactions.c.asked_at >= day, interactions.c.asked_at < day + DAY]
     if before is not None:

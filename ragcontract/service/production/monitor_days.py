@@ -32,7 +32,7 @@ class Accepted(Struct, frozen=True, kw_only=True):
     accepted_at: int
 
 
-class MonitorSeries(Struct, frozen=True, kw_only=True, dict=True):
+class MonitorSeries(Struct, frozen=True, kw_only=True):
     """A monitor over some days, the oldest first."""
 
     monitor: Monitor
@@ -86,15 +86,15 @@ class MonitorSeries(Struct, frozen=True, kw_only=True, dict=True):
         return f"{count(enough, kind)} with {ENOUGH} or more to compare {date_of(last.day)} with; it takes {LIKE_DAYS}"
 
 
-def monitors_since(connection: Connection, project: int, since: int) -> Sequence[MonitorSeries]:
+def monitors_since(connection: Connection, project: int, since: int) -> tuple[MonitorSeries, ...]:
     """Return the monitors of a project that have a day at or after ``since``."""
     accepted = _accepted(connection, [project]).get(project, {})
     days = _days(connection, daily.c.project_id == project, daily.c.day >= since)
-    return [
-        MonitorSeries(monitor=monitor, days=days[name], accepted=accepted.get(name))
+    return tuple(
+        MonitorSeries(monitor=monitor, days=tuple(days[name]), accepted=accepted.get(name))
         for name, monitor in MONITORS.items()
         if name in days
-    ]
+    )
 
 
 def standing_alarms(connection: Connection, projects: Collection[int], now: int) -> Mapping[int, Sequence[Alarm]]:
@@ -110,8 +110,7 @@ def standing_alarms(connection: Connection, projects: Collection[int], now: int)
         days, levels = _days(connection, *of_names), accepted.get(project, {})
         known = [
             MonitorSeries(monitor=MONITORS[name], days=of, accepted=levels.get(name)).alarm
-            for name, of in days.items()
-            if name in MONITORS
+            for name, of in ((name, days[name]) for name in MONITORS if name in days)
         ]
         alarms[project] = [alarm for alarm in known if alarm is not None]
     return alarms

@@ -25,6 +25,7 @@ from ragcontract.report.html import page as report_page
 from ragcontract.report.html.elements import PACKAGE, lines
 from ragcontract.report.html.elements import environment as report_environment
 from ragcontract.service.accounts import Principal
+from ragcontract.service.production.drift import date_of
 from ragcontract.service.projects_and_runs import project_named
 from ragcontract.service.web.parameters import NO_PROJECT
 from ragcontract.service.web.problem_details import ProblemError
@@ -62,6 +63,7 @@ def environment() -> Environment:
         "weekday": weekday,
         "iso": iso,
         "span": span,
+        "short_day": date_of,
         "commit": short_commit,
         "link": link_of,
         "lines": lines,

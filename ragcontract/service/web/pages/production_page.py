@@ -1,6 +1,7 @@
 """The page of production, which says whether production still looks like what is tested."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from http import HTTPStatus
 from math import inf
 from pathlib import Path
@@ -10,6 +11,7 @@ import msgspec
 from litestar import Request, get, post
 from litestar.params import FromQuery, URLEncodedBody
 from litestar.response import Redirect, Template
+from markupsafe import Markup
 from msgspec import Struct
 from sqlalchemy import Connection
 
@@ -29,7 +31,13 @@ from ragcontract.service.production.monitors import false_alarms_a_month, shown_
 from ragcontract.service.web.authentication import EDIT, READ
 from ragcontract.service.web.login import SEE_OTHER
 from ragcontract.service.web.pages.candidate_page import FLAG_WORDS
-from ragcontract.service.web.pages.page_frame import address, require_project_row, service_address, shown_page
+from ragcontract.service.web.pages.page_frame import (
+    address,
+    environment,
+    require_project_row,
+    service_address,
+    shown_page,
+)
 from ragcontract.service.web.parameters import Asker, By, Db, Mounts, Slug, Whole, position_of, require_project
 from ragcontract.service.web.problem_details import ProblemError
 from ragcontract.service.web.production_routes import StoredInteraction, interactions_page, start_of
@@ -111,7 +119,7 @@ def production_page(
         project = require_project_row(connection, principal, slug)
         number = project["number"]
         since = now - now % DAY - bounds.MONITOR_DAYS * DAY
-        monitors = [drawn(series) for series in monitors_since(connection, number, since)]
+        monitors = monitors_since(connection, number, since)
         if not problems:
             try:
                 listed = _listed(connection, number, wanted, cursor)
@@ -122,7 +130,8 @@ def production_page(
         "production.html",
         principal,
         project=project,
-        monitors=sorted(monitors, key=lambda each: each.series.alarm is None),
+        monitors=monitors,
+        drawn_monitors=monitors_drawn(slug, monitors, may_accept=EDIT.admits(principal)) if monitors else None,
         enough=ENOUGH,
         sampling=_file_of(mounts, slug).sampling,
         is_mounted=_is_mounted(mounts, slug),
@@ -134,9 +143,7 @@ def production_page(
         problems=problems,
         listed=listed,
         is_first=cursor is None,
-        may_accept=EDIT.admits(principal),
         service=service_address(request),
-        date_of=date_of,
         **view,
     )
     page.status_code = HTTPStatus.UNPROCESSABLE_ENTITY if problems else HTTPStatus.OK
@@ -168,6 +175,15 @@ def _file_of(mounts: Path | None, slug: str) -> ProjectFile:
 
 def _is_mounted(mounts: Path | None, slug: str) -> bool:
     return mounts is not None and (mounts / slug).is_dir()
+
+
+@lru_cache(maxsize=bounds.REPORT_PAGES)  # twelve charts of 90 days with their tables take 100 ms
+def monitors_drawn(slug: str, monitors: Sequence[MonitorSeries], *, may_accept: bool) -> Markup:
+    """Return the monitors as a part of the page, with those that alarm first."""
+    charts = sorted(map(drawn, monitors), key=lambda each: each.series.alarm is None)
+    template = environment().get_template("monitors.html")
+    rendered: Callable[..., Markup] = template.module.monitors_in  # type: ignore[attr-defined]
+    return rendered(charts, address("p", slug, "production"), may_accept)
 
 
 def drawn(series: MonitorSeries) -> DrawnMonitor:
