@@ -31,6 +31,7 @@ from ragcontract.service.database import Database, now_ms
 from ragcontract.service.migrate import check_revision
 from ragcontract.service.mounted import mounted_projects, write_mounted
 from ragcontract.service.playground.playground import Playground
+from ragcontract.service.production.drift_watch import DriftWatch
 from ragcontract.service.retention import Retention
 from ragcontract.service.trends import Trends
 from ragcontract.service.web import administration, entries, login, playground_routes, projects, run_requests, runs
@@ -267,6 +268,7 @@ class Application:
             self.trends,
             Retention(database, settings.keep_runs, self.trends, failed("retention")),
             Schedule(database, settings.projects, failed("schedule")),
+            DriftWatch(database, settings.projects, failed("drift")),
             self.targets,
             self.delivery,
         ]
