@@ -430,6 +430,7 @@ CANDIDATES_WAITING = 10_000  # candidates; those of a project that wait for a de
 MONITOR_DRAWN = 2_000  # interactions; those of a day that monitors of texts, scores and latency read; a draw of them
 MONITOR_ALARM_DAYS = 70  # days; an alarm of a monitor that does not end; it ends, and the next day may raise it again
 MONITOR_GOLDEN = 2_000  # queries; the golden ones that questions are compared with; the others do not count
+MONITOR_QUESTIONS = 20_000  # questions; those that are known to be near to a golden query or not; compared again
 MONITOR_TURN_MS = 50  # ms; the work of monitors at a stretch; a pause that is as long
 MONITOR_PAUSE = 3_600  # s; until a day is measured again, which took long; measured then
 ALERT_DRIFT_DAYS = 14  # days; how long ago a monitor's alarm began that raises an alert; none is raised

@@ -117,7 +117,7 @@ def _known(connection: Connection, project: int, day: int) -> tuple[dict[str, Sk
 
 
 def _rows(connection: Connection, ids: Sequence[int]) -> "Sequence[Any]":
-    columns = interactions.c.query, interactions.c.results, interactions.c.latency_ms
+    columns = interactions.c.query, interactions.c.query_sha, interactions.c.results, interactions.c.latency_ms
     return connection.execute(select(*columns).where(interactions.c.id.in_(ids))).all()
 
 
@@ -147,15 +147,15 @@ class _Draw:
         """Measure an interaction."""
         self._lengths.append(len(row.query))
         if self._golden.is_enough:
-            self._covered.append(self._golden.covers(row.query))
+            self._covered.append(self._golden.covers(row.query, row.query_sha))
         self._add_hashes(GRAMS, grams_in(row.query), self._unseen)
         results = _results_of(row.results)
         documents = [document_hash(f"{result.doc_id}") for result in results if result.doc_id is not None]
         self._add_hashes(DOCUMENTS, documents, self._unknown)
-        top, second = [*(result.score for result in results[:2]), None, None][:2]
-        if isinstance(top, float):
+        top, second = [*(_score(result) for result in results[:2]), None, None][:2]
+        if top is not None:
             self._tops.append(top)
-            if isinstance(second, float):
+            if second is not None:
                 self._gaps.append(top - second)
         if row.latency_ms is not None:
             self._latencies.append(row.latency_ms)
@@ -190,6 +190,12 @@ def _results_of(text: str | None) -> Sequence[_Result]:
         return [] if text is None else msgspec.json.decode(text, type=list[_Result])
     except msgspec.MsgspecError:
         return []
+
+
+def _score(result: _Result) -> float | None:
+    """Return the score of a result; None if it is no number that anybody would compare."""
+    score = result.score
+    return score if isinstance(score, float) and abs(score) <= bounds.SCORE else None
 
 
 def _p95(values: Sequence[float]) -> float:

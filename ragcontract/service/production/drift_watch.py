@@ -22,7 +22,7 @@ from ragcontract.service.mounted import ProjectFile
 from ragcontract.service.production.day import NEW, measure, of_production
 from ragcontract.service.production.golden_coverage import GoldenSet
 from ragcontract.service.production.judged_days import store_day
-from ragcontract.service.tables import interactions, projects, sketches, tasks
+from ragcontract.service.tables import daily, interactions, projects, sketches, tasks
 
 NAME = "drift"
 EVERY, AGAIN = 20, 300  # seconds between two looks, and until a project that could not be measured is tried again
@@ -62,8 +62,11 @@ class DriftWatch:
         folder: Path | None,
         failed: Callable[[], None] = lambda: None,
         clock: Callable[[], int] = now_ms,
+        *,
+        is_alone: bool = False,
     ) -> None:
-        """``folder`` has the mounted projects, if there are any; ``failed`` counts errors."""
+        """``folder`` has mounted projects, if any; ``failed`` counts errors. Whoever is alone makes no pauses."""
+        self._pauses = not is_alone
         self._database, self._folder, self._failed, self._clock = database, folder, failed, clock
         self._rests: dict[int, float] = {}  # until when projects rest, by their ids
         self._golden: dict[int, tuple[str | None, GoldenSet]] = {}  # of the last contracts, by the ids of projects
@@ -127,11 +130,11 @@ class DriftWatch:
         finally:
             self._database.write(lambda connection: _release(connection, claim))
         took = seconds() - begun
-        if took > LONG:
+        if took > LONG and self._pauses:
             self._rests[project.id] = seconds() + min(REST * took, bounds.MONITOR_PAUSE)
 
     def _measure(self, claim: Claim) -> None:
-        turn = _Turns(self._ended, lambda: self._renew(claim))
+        turn = _Turns(self._ended, lambda: self._renew(claim), pauses=self._pauses)
         golden = self._golden_of(claim.project, turn)
         for day in range(claim.first, claim.last + DAY, DAY):
             measured = measure(self._database, claim.project, day, golden, turn)
@@ -165,20 +168,20 @@ class DriftWatch:
 class _Turns:
     """Lets others work: whoever calls it often pauses as long as it works. It ends the work with the service."""
 
-    def __init__(self, ended: threading.Event, renew: Callable[[], None]) -> None:
-        self._ended, self._renew = ended, renew
+    def __init__(self, ended: threading.Event, renew: Callable[[], None], *, pauses: bool) -> None:
+        self._ended, self._renew, self._pauses = ended, renew, pauses
         self._since = self._renewed = seconds()
 
     def __call__(self) -> None:
         now = seconds()
         worked = now - self._since
-        if worked * 1_000 >= bounds.MONITOR_TURN_MS and self._ended.wait(worked):
-            raise _EndedError
+        if worked * 1_000 >= bounds.MONITOR_TURN_MS:
+            if self._ended.wait(worked if self._pauses else 0):
+                raise _EndedError
+            self._since = seconds()
         if now - self._renewed > LEASE / 3_000:
             self._renew()
             self._renewed = now
-        if worked * 1_000 >= bounds.MONITOR_TURN_MS:
-            self._since = seconds()
 
 
 def task_of(project: int) -> str:
@@ -208,15 +211,15 @@ def _projects(connection: Connection) -> list[_Project]:
 def _next_day(connection: Connection, project: _Project, now: int) -> int | None:
     """Return the first day that is not measured, or has to be again; None if there was no interaction yet.
 
-    What is far in the future was written while the clock was wrong.
+    What is far in the future was written while the clock was wrong: then all days are measured again.
     """
-    day = project.next_at
-    if day is None:
+    day, tomorrow = project.next_at, _last_over(now) + DAY
+    if day is None or day > tomorrow:
         oldest = select(interactions.c.asked_at).where(of_production(project.id)).order_by(interactions.c.asked_at)
         day = connection.execute(oldest.limit(1)).scalar()
     if day is None:
         return None
-    known = [day, _last_over(now) + DAY] + ([] if project.unmeasured_from is None else [project.unmeasured_from])
+    known = [day, tomorrow] + ([] if project.unmeasured_from is None else [project.unmeasured_from])
     return min(known) // DAY * DAY
 
 
@@ -243,6 +246,7 @@ def claimed(connection: Connection, project: _Project, now: int) -> Claim | None
     connection.execute(update(tasks).where(tasks.c.name == name).values(next_at=first))
     old = sketches.c.project_id == project.id, sketches.c.day < kept - NEW * DAY
     connection.execute(delete(sketches).where(*old))
+    connection.execute(delete(daily).where(daily.c.project_id == project.id, daily.c.day > last))  # of a wrong clock
     return Claim(project.id, owner, first, last)
 
 

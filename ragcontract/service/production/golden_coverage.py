@@ -22,7 +22,7 @@ class GoldenSet:
         """``turn`` is called after each query, so that whoever compares many can let others work."""
         self.documents = [document_hash(doc_id) for query in queries for doc_id in documents_of(query)]
         texts = [query.query for query in queries][: bounds.MONITOR_GOLDEN]
-        self._questions = Questions(texts)
+        self._questions, self._known = Questions(texts), dict[str, bool]()
         self.is_enough = len(texts) >= FEWEST
         self.least = 0.0  # the likeness of a question that is covered, at least
         if self.is_enough:
@@ -33,10 +33,14 @@ class GoldenSet:
                 turn()
             self.least = sorted(likenesses)[int(FAR * len(likenesses))]
 
-    def covers(self, question: str) -> bool:
-        """Return whether a golden query is near to a question."""
-        nearest = self._questions.nearest(question, 1)
-        return bool(nearest) and nearest[0].likeness >= self.least
+    def covers(self, question: str, digest: str) -> bool:
+        """Return whether a golden query is near to a question; what is known of its digest is not computed again."""
+        if digest not in self._known:
+            if len(self._known) >= bounds.MONITOR_QUESTIONS:
+                self._known.clear()
+            nearest = self._questions.nearest(question, 1)
+            self._known[digest] = bool(nearest) and nearest[0].likeness >= self.least
+        return self._known[digest]
 
 
 def documents_of(query: GoldenQuery) -> Collection[str]:

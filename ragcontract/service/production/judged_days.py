@@ -31,7 +31,7 @@ def store_day(connection: Connection, project: int, day: int, measured: Measured
         today = Measured(day=day, n=value.n, value=value.value)
         z, alarm = judge(monitor, before.get(name, ()), today, level)
         rows.append(_key(project, day) | {"monitor": name} | today._replace(z=z, alarm=alarm)._asdict())
-        if alarm and day >= now - bounds.ALERT_DRIFT_DAYS * DAY:
+        if alarm and day >= (now // DAY - bounds.ALERT_DRIFT_DAYS) * DAY:
             raised = alarm_of(monitor, before[name], today._replace(z=z, alarm=alarm), level)
             alert_of_drift(connection, project, raised, now)
     if rows:
