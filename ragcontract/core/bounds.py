@@ -432,6 +432,6 @@ MONITOR_ALARM_DAYS = 70  # days; an alarm of a monitor that does not end; it end
 MONITOR_GOLDEN = 2_000  # queries; the golden ones that questions are compared with; the others do not count
 MONITOR_QUESTIONS = 20_000  # questions; those that are known to be near to a golden query or not; compared again
 MONITOR_TURN_MS = 50  # ms; the work of monitors at a stretch; a pause that is as long
-MONITOR_PAUSE = 3_600  # s; until a day is measured again, which took long; measured then
+MONITOR_PAUSE = 3_600  # s; the rest of a project whose days took long to measure; measured then
 ALERT_DRIFT_DAYS = 14  # days; how long ago a monitor's alarm began that raises an alert; none is raised
 LOCAL_PATH = 2_000  # characters; where a login leads to; to the first page

@@ -4,11 +4,13 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 from sqlalchemy import Connection, delete, func, select, update
 from sqlalchemy.exc import OperationalError
 
 from ragcontract.core import bounds
+from ragcontract.service.alert_delivery import Claimed, Webhook, body_of
 from ragcontract.service.audit import Author
 from ragcontract.service.database import DAY, Database, now_ms
 from ragcontract.service.production import drift_watch
@@ -35,6 +37,7 @@ from tests.service.production_traffic import (
     unmeasured,
     watch_of,
 )
+from tests.service.test_alert_page import desk_with
 
 SIX_WEEKS = 42
 WEEKS = 20  # days, with enough weekdays to tell something of the last ones
@@ -435,6 +438,35 @@ def test_what_has_no_such_day_is_not_accepted(monitor: str, day: int, database: 
     assert not accepted
     with database.read() as connection:
         assert connection.execute(select(accepted_levels)).all() == []
+
+
+def test_an_alert_links_to_the_page_and_names_the_monitor(database: Database) -> None:
+    project = new_project(database, "docs")
+    store(database, project, traffic(changed=5))
+    watch_of(database).look()
+    with database.read() as connection:
+        rows = connection.execute(select(alerts).order_by(alerts.c.id)).all()
+    webhook = Webhook(url="https://hooks.example.com", service="https://rag.example.com")
+    bodies = [
+        msgspec.json.decode(body_of(Claimed(row.id, project, row.kind, row.payload, row.created_at, 1), webhook))
+        for row in rows
+    ]
+    body = next(body for body in bodies if body["monitor"] == "question_length")
+    assert (body["kind"], body["day"]) == ("drift", TODAY - 5 * DAY)
+    assert body["url"] == "https://rag.example.com/p/docs/production"
+    assert body["text"].startswith("docs: Questions are longer since 25 Nov: median 87 characters")
+    assert body["text"].endswith(" https://rag.example.com/p/docs/production")
+
+
+def test_the_page_of_alerts_shows_it(database: Database) -> None:
+    project = new_project(database)
+    store(database, project, traffic(changed=5))
+    watch_of(database).look()
+    with desk_with(database, None) as desk:
+        text = desk.get("/settings/alerts")
+    assert "Questions are longer since 25 Nov" in text
+    assert 'href="/p/docs/production"' in text
+    assert "production changed" in text
 
 
 def test_alarms_of_a_project_with_a_hostile_name_are_alerts(database: Database) -> None:

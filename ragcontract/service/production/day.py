@@ -84,7 +84,7 @@ def _counted(connection: Connection, of_day: "ColumnElement[bool]") -> dict[str,
         func.count(columns.feedback),
         func.count(case((columns.feedback < 0, 1))),
     )
-    number, errors, listed, empty, rated, negative = connection.execute(select(*counts).where(of_day)).one()
+    ((number, errors, listed, empty, rated, negative),) = connection.execute(select(*counts).where(of_day))
     values = {"volume": Value(n=number, value=float(number))}
     for name, part, of in (
         ("error_rate", errors, number),

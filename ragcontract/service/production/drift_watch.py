@@ -131,10 +131,10 @@ class DriftWatch:
             self._database.write(lambda connection: _release(connection, claim))
         took = seconds() - begun
         if took > LONG and self._pauses:
-            self._rests[project.id] = seconds() + min(REST * took, bounds.MONITOR_PAUSE)
+            self._rests[project.id] = seconds() + rest_after(took)
 
     def _measure(self, claim: Claim) -> None:
-        turn = _Turns(self._ended, lambda: self._renew(claim), pauses=self._pauses)
+        turn = Turns(self._ended, lambda: self._renew(claim), pauses=self._pauses)
         golden = self._golden_of(claim.project, turn)
         for day in range(claim.first, claim.last + DAY, DAY):
             measured = measure(self._database, claim.project, day, golden, turn)
@@ -165,7 +165,12 @@ class DriftWatch:
             raise _EndedError
 
 
-class _Turns:
+def rest_after(took: float) -> float:
+    """Return how many seconds a project rests that took so many: late interactions may keep coming."""
+    return min(REST * took, bounds.MONITOR_PAUSE)
+
+
+class Turns:
     """Lets others work: whoever calls it often pauses as long as it works. It ends the work with the service."""
 
     def __init__(self, ended: threading.Event, renew: Callable[[], None], *, pauses: bool) -> None:
@@ -175,7 +180,7 @@ class _Turns:
     def __call__(self) -> None:
         now = seconds()
         worked = now - self._since
-        if worked * 1_000 >= bounds.MONITOR_TURN_MS:
+        if worked * 1_000 > bounds.MONITOR_TURN_MS:
             if self._ended.wait(worked if self._pauses else 0):
                 raise _EndedError
             self._since = seconds()
