@@ -46,6 +46,7 @@ def test_every_part_that_a_page_marks_as_generated_is_generated(page: Path) -> N
         "docs/contributing/performance.md": CONTRIBUTORS,
         "docs/contributing/growth.md": ["growth"],
         "docs/background/history.md": ["level-alarms", "false-points", "found-steps", "rebuilt-history"],
+        "docs/background/drift.md": ["drift", "drift-measured"],
     }
     if name in by_a_benchmark:
         assert set(marked) == set(by_a_benchmark[name])
@@ -231,7 +232,7 @@ def anchors_of(document: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-MOST_WORDS = 55_400  # of all pages but the contributors': docs fit in a head; 5,700 are of the team service
+MOST_WORDS = 56_500  # of all pages but the contributors': docs fit in a head; 6,500 are of the team service
 
 
 def test_the_docs_fit_in_a_head() -> None:

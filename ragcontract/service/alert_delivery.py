@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from typing import NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import msgspec
 from msgspec import Struct
@@ -34,7 +34,7 @@ from ragcontract.net.sending import (
     send,
 )
 from ragcontract.net.sessions import open_session
-from ragcontract.service.alerts import AlertedMetric, encoded, is_waiting, payload_of
+from ragcontract.service.alerts import AlertedMetric, Payload, encoded, is_waiting, payload_of
 from ragcontract.service.database import BusyError, Database, now_ms
 from ragcontract.service.tables import alerts
 
@@ -93,6 +93,8 @@ class Message(Struct, frozen=True, kw_only=True, omit_defaults=True):
     branch: str | None = None
     attempt: int | None = None
     metrics: Sequence[AlertedMetric] = ()
+    monitor: str | None = None
+    day: int | None = None
 
 
 class Claimed(NamedTuple):
@@ -117,7 +119,8 @@ class Failure(NamedTuple):
 def body_of(claimed: Claimed, webhook: Webhook) -> bytes:
     """Return what is sent of an alert: the same with each try."""
     payload = payload_of(claimed.payload)
-    url = f"{webhook.service}/runs/{payload.run}" if webhook.service and payload.run is not None else None
+    page = _page_of(payload)
+    url = f"{webhook.service}{page}" if webhook.service and page else None
     text = ": ".join(filter(None, [payload.title, payload.summary])).translate(FOR_SLACK)
     message = Message(
         id=claimed.id,
@@ -131,8 +134,18 @@ def body_of(claimed: Claimed, webhook: Webhook) -> bytes:
         branch=payload.branch,
         attempt=payload.attempt,
         metrics=payload.metrics,
+        monitor=payload.monitor,
+        day=payload.day,
     )
     return msgspec.json.encode(message)
+
+
+def _page_of(payload: Payload) -> str | None:
+    """Return the path of the page that an alert is about."""
+    if payload.run is not None:
+        return f"/runs/{payload.run}"
+    is_of_production = payload.monitor is not None and payload.project is not None
+    return f"/p/{quote(payload.project or '', safe='')}/production" if is_of_production else None
 
 
 def headers_of(claimed: Claimed, body: bytes, secret: str) -> dict[str, str | bytes]:

@@ -18,15 +18,17 @@ from ragcontract.core.numbers import digits_for, fixed, more
 from ragcontract.core.safe_text import clipped_line
 from ragcontract.history.entry import short_commit
 from ragcontract.service.database import DAY, Rows, index_key, insert_if_new
+from ragcontract.service.production.drift import Alarm
 from ragcontract.service.projects_and_runs import NEWEST, project_branch
 from ragcontract.service.tables import alerts, projects, runs
 
 log = logging.getLogger(__name__)
-Kind = Literal["run_blocked", "run_failed", "run_passed", "change_point", "worker_lost", "test"]
+Kind = Literal["run_blocked", "run_failed", "run_passed", "change_point", "drift", "worker_lost", "test"]
 OF_STATE: dict[str, Kind] = {"blocked": "run_blocked", "failed": "run_failed", "completed": "run_passed"}
 HOUR = DAY // 24
 # A change point moves by a few runs while further runs come: one that is so near to an alert is the same.
 NEAR_RUNS, NEAR_TIME = 10, 3 * DAY
+NEAR_DAYS = 3  # an alarm of a monitor that begins so near to an alerted one is the same: late interactions move it
 
 
 class AlertedMetric(Struct, frozen=True, kw_only=True):
@@ -50,6 +52,8 @@ class Payload(Struct, frozen=True, kw_only=True, omit_defaults=True):
     branch: str | None = None
     attempt: int | None = None
     metrics: Sequence[AlertedMetric] = ()
+    monitor: str | None = None  # of production
+    day: int | None = None  # on which its alarm began
     problem: str | None = None  # why the last try to deliver it has failed
     failed_at: int | None = None  # when that was
 
@@ -145,6 +149,26 @@ def alert_of_lost_worker(connection: Connection, run_id: int, attempt: int, now:
     )
     dedupe = f"worker_lost:{run.id}:{attempt}"
     return raise_alert(connection, "worker_lost", dedupe, payload, project_id=run.project_id, now=now)
+
+
+def alert_of_drift(connection: Connection, project_id: int, alarm: Alarm, now: int) -> bool:
+    """Raise an alert of a monitor's alarm, in the transaction that stores its day."""
+    of_days = {step: _dedupe(project_id, alarm, alarm.day + step * DAY) for step in range(-NEAR_DAYS, NEAR_DAYS + 1)}
+    if connection.execute(select(alerts.c.id).where(alerts.c.dedupe.in_([*of_days.values()])).limit(1)).first():
+        return False
+    (project,) = connection.execute(select(projects.c.slug, projects.c.name).where(projects.c.id == project_id))
+    payload = Payload(
+        summary=alarm.sentence,
+        project=project.slug,
+        title=_title(project),
+        monitor=alarm.monitor,
+        day=alarm.day,
+    )
+    return raise_alert(connection, "drift", of_days[0], payload, project_id=project_id, now=now)
+
+
+def _dedupe(project_id: int, alarm: Alarm, day: int) -> str:
+    return index_key(f"drift:{project_id}:{alarm.monitor}:{alarm.direction}:{day}")
 
 
 def alert_of_test(connection: Connection, now: int) -> bool:

@@ -22,8 +22,10 @@ from ragcontract.service import trends
 from ragcontract.service.accounts import Principal
 from ragcontract.service.database import DAY, Database
 from ragcontract.service.database_store import DatabaseStore, milliseconds
+from ragcontract.service.demo import demo_traffic
 from ragcontract.service.demo.demo_checks import send_entries
 from ragcontract.service.demo.demo_story import NIGHTS, PROJECTS, newest_config
+from ragcontract.service.production.drift_watch import DriftWatch
 from ragcontract.service.projects_and_runs import add_project
 from ragcontract.service.serving import serve
 from ragcontract.service.tables import projects
@@ -76,7 +78,7 @@ def _without_scores(config: str) -> str:
 
 
 def fill(database: Database, now: datetime, done: Done = lambda _: None) -> None:
-    """Record all runs of the demo until a time, and compute the trends of its projects.
+    """Record all runs of the demo until a time, compute the trends of its projects, and measure its production.
 
     All that is recorded depends on the time alone, and what is there already is kept.
     """
@@ -89,8 +91,13 @@ def fill(database: Database, now: datetime, done: Done = lambda _: None) -> None
     with database.read() as connection:
         slugs = [project.slug for project in PROJECTS]
         numbers = [*connection.execute(select(projects.c.id).where(projects.c.slug.in_(slugs))).scalars()]
+        is_asked = projects.c.slug == demo_traffic.PROJECT.slug
+        asked = connection.execute(select(projects.c.id).where(is_asked)).scalar()
     for number in numbers:
         trends.compute(database, number, None)
+    if asked is not None:
+        database.write(lambda connection: demo_traffic.add_traffic(connection, asked, now))
+        DriftWatch(database, None, clock=lambda: milliseconds(now.isoformat()), is_alone=True).look()
 
 
 def _add_projects(connection: sqlalchemy.Connection, at: int) -> None:

@@ -139,10 +139,12 @@ def _previous(before: Sequence[Measured], day: int) -> float | None:
 def standing(days: Sequence[Measured], accepted: int | None = None) -> Measured | None:
     """Return the day whose alarm stands after these days, the oldest first; None if there is none.
 
-    An alarm ends with three days running that are as usual, or when somebody accepts the level of its day.
+    An alarm ends with three days running that are as usual, or when somebody accepts the level of its day. It also ends
+    when it is old: then nothing is left of what its day was compared with.
     """
+    first = max(days[-1].day - bounds.MONITOR_ALARM_DAYS * DAY, accepted or 0) if days else 0
     raised = next((place for place in range(len(days) - 1, -1, -1) if days[place].alarm), None)
-    if raised is None or (accepted is not None and accepted > days[raised].day):
+    if raised is None or days[raised].day < first:
         return None
     calm = 0
     for each in days[raised + 1 :]:
@@ -157,7 +159,7 @@ def judged(monitor: Monitor, days: Iterable[Measured], accepted: int | None = No
     """Return the days of a monitor, the oldest first, each with what comes out of it."""
     done: list[Measured] = []
     for each in days:
-        z, alarm = judge(monitor, done[-bounds.MONITOR_DAYS :], each, accepted)
+        z, alarm = judge(monitor, done[-bounds.MONITOR_ALARM_DAYS :], each, accepted)
         done.append(each._replace(z=z, alarm=alarm))
     return done
 

@@ -18,7 +18,7 @@ SHARE_FLOOR = 0.02  # of a logarithm; of scores, a share of the usual one
 LEAST = 0.5  # counts, lengths and times below are taken for this one, as nothing has no logarithm
 SCORE_LEAST = 1e-6  # differences of scores that are nothing
 # Made by `python -m benchmarks.drift`, and what the page tells people; a test holds it to the table.
-FALSE_ALARMS = 0.3  # of a monitor in a year in which nothing changes
+FALSE_ALARMS = 0.2  # of a monitor in a year in which nothing changes
 MONTHS = 12  # of a year
 
 

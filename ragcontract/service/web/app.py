@@ -31,6 +31,7 @@ from ragcontract.service.database import Database, now_ms
 from ragcontract.service.migrate import check_revision
 from ragcontract.service.mounted import mounted_projects, write_mounted
 from ragcontract.service.playground.playground import Playground
+from ragcontract.service.production.drift_watch import DriftWatch
 from ragcontract.service.production.interaction_writer import InteractionWriter
 from ragcontract.service.production.project_settings import SettingsOfProjects
 from ragcontract.service.retention import Retention
@@ -296,6 +297,7 @@ class Application:
             writer,
             Retention(database, settings.keep_runs, self.trends, failed("retention")),
             Schedule(database, settings.projects, failed("schedule")),
+            DriftWatch(database, settings.projects, failed("drift")),
             self.targets,
             self.delivery,
         ]

@@ -26,6 +26,7 @@ KINDS = {
     "run_failed": "no verdict",
     "run_passed": "passes again",
     "change_point": "worse",
+    "drift": "production changed",
     "worker_lost": "worker lost",
     "test": "test",
 }
