@@ -126,7 +126,7 @@ def test_a_status_is_an_error_if_it_says_so(status: object, error: str | None, s
 )
 @pytest.mark.parametrize("name", ["feedback", "user_feedback"])
 def test_feedback_is_a_number_or_a_word(name: str, feedback: object, stored: int, service: Ingesting) -> None:
-    service.stored(asked(**{name: feedback}))
+    service.stored(asked() | {name: feedback})
     assert service.rows()[0]["feedback"] == stored
 
 
