@@ -5,11 +5,11 @@ The names of the RAG Eval Harness mean the same as ours: ``logs``, ``answer``, `
 """
 
 import json
-import secrets
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from random import getrandbits
 from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -36,7 +36,7 @@ _FEEDBACK: Mapping[object, int] = {
     **dict.fromkeys(("0", "neutral", "none", ""), 0),
 }
 TIME = "milliseconds since 1970, or ISO 8601 with a zone, such as 2026-11-29T17:40:00Z"
-_HEX_SECRET = 16  # bytes of an id that nobody sent
+_BITS = 128  # of an id that nobody sent
 
 
 def _text(most: int) -> Any:
@@ -312,7 +312,7 @@ def _external_id(item: NewInteraction, settings: ProjectSettings) -> str:
     if item.id is not None:
         return index_key(str(item.id))
     if item.asked_at is None:
-        return secrets.token_hex(_HEX_SECRET)
+        return f"{getrandbits(_BITS):032x}"
     return settings.digest(msgspec.json.encode(item))
 
 
