@@ -467,6 +467,17 @@ def test_what_is_wrong_with_one_request_does_not_harm_others(service: Ingesting)
     assert {row["external_id"] for row in service.rows()} == {"5", *(f"sent {number}" for number in range(len(sent)))}
 
 
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_the_description_says_what_is_sent(service: Ingesting) -> None:
+    description = service.get("/openapi.json")
+    body = description["paths"]["/api/v1/projects/{slug}/interactions"]["post"]["requestBody"]["content"]
+    schemas = description["components"]["schemas"]
+    fields = schemas[body["application/json"]["schema"]["$ref"].rpartition("/")[2]]["properties"]
+    item = schemas[fields["interactions"]["items"]["$ref"].rpartition("/")[2]]
+    assert item["required"] == ["query"]
+    assert item["properties"]["query"]["maxLength"] == bounds.INTERACTION_QUERY
+
+
 def test_interactions_are_counted_by_their_outcome(service: Ingesting) -> None:
     service.stored(asked(id="a"), asked(id="a"), asked(response=1))
     service.send(asked(response=1))

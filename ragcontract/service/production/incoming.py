@@ -106,7 +106,9 @@ class NewInteraction(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     user_feedback: Annotated[int | bool | str | None, Meta(description="The same as `feedback`.")] = None
 
 
-class _Body(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Interactions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Questions of production; `logs` is another name of the list."""
+
     interactions: list[NewInteraction] | UnsetType = UNSET
     logs: list[NewInteraction] | UnsetType = UNSET
 
@@ -125,10 +127,10 @@ class _Parts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     logs: list[msgspec.Raw] | UnsetType = UNSET
 
 
-_whole = msgspec.json.Decoder(_Body)
+_whole = msgspec.json.Decoder(Interactions)
 _item = msgspec.json.Decoder(NewInteraction)
 _one_by_one = threading.Lock()  # of bodies that are not valid, because many small parts take much memory
-Lists: TypeAlias = _Body | _Objects | _Parts
+Lists: TypeAlias = Interactions | _Objects | _Parts
 
 
 class NotJsonError(Exception):
