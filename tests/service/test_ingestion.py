@@ -415,7 +415,7 @@ def test_what_is_counted_belongs_to_the_day_on_which_it_was_asked(service: Inges
 def test_a_key_sends_only_to_its_project(service: Ingesting) -> None:
     service.database.write(lambda connection: add_project(connection, "other", "Other", 0))
     key = service.new_key("ingest", project="other")
-    for path in (PATH, "/projects/none/interactions"):
+    for path in (PATH, "/projects/none/interactions", "/projects/%00/interactions"):
         assert checked(service.request("POST", path, key=key, json={"interactions": [asked()]})) == 404
     answer = service.request("POST", "/projects/other/interactions", key=key, json={"interactions": [asked()]})
     assert answer.json()["accepted"] == 1
