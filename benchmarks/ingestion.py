@@ -13,13 +13,18 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
+from http import HTTPStatus
 from multiprocessing import get_context
+from pathlib import Path
 from statistics import quantiles
 from typing import Any, NamedTuple
 
 from ragcontract.service.accounts import create_key
-from ragcontract.service.database import Database, now_ms
+from ragcontract.service.database import DAY, Database, now_ms
+from ragcontract.service.production.incoming import prepared
+from ragcontract.service.production.project_settings import SettingsOfProjects
+from ragcontract.service.production.storing import Batch, store
 from ragcontract.service.projects_and_runs import add_project
 
 SLUG = "production"
@@ -111,80 +116,71 @@ class Connection:
         self._socket.close()
 
 
-def sent(
-    address: tuple[str, int],
-    key: str,
-    seconds: float,
-    connections: int,
-    size: int,
-    seed: int,
-    rate: float,
-    results: Any,
-) -> None:
-    """Send for some seconds, in a process of its own: as fast as answers come, or ``rate`` requests a second."""
-    end, answers, threads = time.time() + seconds, list[Answered](), []
-    begin = time.time()
+class Load(NamedTuple):
+    """How interactions are sent: from so many connections, in requests of a size, at a rate, or as fast as it goes."""
+
+    seconds: float
+    size: int
+    connections: int
+    rate: float = 0  # requests a second, of all connections together; 0 for as fast as they are answered
+    seed: int = 1
+
+
+def sent(address: tuple[str, int], key: str, load: Load, results: Any) -> None:
+    """Send for some seconds, in a process of its own."""
+    begin, answers = time.time(), list[Answered]()
 
     def work(number: int) -> None:
-        chance = random.Random(seed * 1_000 + number)
+        chance, count = random.Random(load.seed * 1_000 + number), 0
         with closing(Connection(address, key)) as connection:
-            count = 0
-            while time.time() < end:
-                items = [interaction(chance.getrandbits(40), chance) for _ in range(size)]
+            while time.time() < begin + load.seconds:
+                items = [interaction(chance.getrandbits(40), chance) for _ in range(load.size)]
                 body = json.dumps({"interactions": items}).encode()
-                if rate:
-                    time.sleep(max(0.0, begin + count * connections / rate - time.time()))
                 start = time.time()
+                if load.rate:
+                    start = begin + (number + count * load.connections) / load.rate  # when it is due
+                    time.sleep(max(0.0, start - time.time()))
                 status, _ = connection.post(body)
-                now = time.time()
-                answers.append(Answered(now, now - start, status))
+                answers.append(Answered(time.time(), time.time() - start, status))
                 count += 1
 
-    for number in range(connections):
-        threads.append(threading.Thread(target=work, args=[number], daemon=True))
-        threads[-1].start()
+    threads = [threading.Thread(target=work, args=[number]) for number in range(load.connections)]
+    for thread in threads:
+        thread.start()
     for thread in threads:
         thread.join()
     results.put([tuple(each) for each in answers])
 
 
-def answers_of(
-    address: tuple[str, int], key: str, seconds: float, **options: Any
-) -> "Iterator[Callable[[], list[Answered]]]":
-    """Start a process that sends; calling what is returned waits for it."""
-    context = get_context("spawn")
-    results = context.Queue()
-    values = {"connections": 1, "size": 1, "seed": 1, "rate": 0.0, **options}
-    process = context.Process(target=sent, args=[address, key, seconds, *values.values(), results], daemon=True)
+@contextmanager
+def sending(address: tuple[str, int], key: str, load: Load) -> Iterator[list[Answered]]:
+    """Send from another process during the block and until all is sent; the list has the answers after it."""
+    results = get_context("spawn").Queue()
+    process = get_context("spawn").Process(target=sent, args=[address, key, load, results], daemon=True)
     process.start()
-
-    def wait() -> list[Answered]:
-        answers = [Answered(*each) for each in results.get()]
-        process.join()
-        return answers
-
-    yield wait
-    wait()
+    answers: list[Answered] = []
+    yield answers
+    answers += [Answered(*each) for each in results.get()]
+    process.join()
 
 
-def percentile(values: Sequence[float], percent: int) -> float:
-    """Return a percentile."""
-    return quantiles(values, n=100)[percent - 1]
+def row_of(name: str, size: int, answers: Sequence[Answered]) -> list[str]:
+    """Return a row of the table."""
+    took = max(each.at for each in answers) - min(each.at - each.seconds for each in answers)
+    statuses = Counter(each.status for each in answers)
+    times = [each.seconds * 1_000 for each in answers if each.status == HTTPStatus.OK]
+    percentiles = quantiles(times, n=100)
+    others = ", ".join(f"{number} × {status}" for status, number in sorted(statuses.items()) if status != HTTPStatus.OK)
+    stored = f"{size * statuses[HTTPStatus.OK] / took:,.0f}"
+    return [name, stored, f"{percentiles[49]:,.0f}", f"{percentiles[98]:,.0f}", f"{max(times):,.0f}", others or "none"]
 
 
 def written(address: tuple[str, int], key: str, seconds: float) -> Iterator[list[str]]:
     """Yield a row of the table for batches and one for single interactions."""
     for name, size, connections in (("batches of 100", 100, 4), ("single ones", 1, 16)):
-        begin = time.time()
-        (wait,) = [next(answers_of(address, key, seconds, size=size, connections=connections))]
-        answers = wait()
-        took = max(each.at for each in answers) - min(each.at - each.seconds for each in answers)
-        assert begin < answers[0].at
-        statuses = Counter(each.status for each in answers)
-        times = [each.seconds * 1_000 for each in answers if each.status == 200]  # noqa: PLR2004
-        rates = f"{size * statuses[200] / took:,.0f}"
-        refused = ", ".join(f"{number} × {status}" for status, number in sorted(statuses.items()) if status != 200)  # noqa: PLR2004
-        yield [name, rates, *(f"{percentile(times, each):,.0f}" for each in (50, 99)), f"{max(times):,.0f}", refused]
+        with sending(address, key, Load(seconds, size, connections)) as answers:
+            pass
+        yield row_of(name, size, answers)
 
 
 def key_of(database: Database) -> str:
@@ -195,3 +191,43 @@ def key_of(database: Database) -> str:
         return create_key(connection, name="benchmark", now=0, scopes=["read", "ingest"]).text
 
     return database.write(job)
+
+
+def fill(database: Database, number: int) -> None:
+    """Store interactions of the last weeks."""
+    settings = SettingsOfProjects(database, None).of(SLUG)
+    if settings is None:
+        raise LookupError(SLUG)
+    now, chance = now_ms(), random.Random(7)
+    for start in range(0, number, AT_ONCE):
+        count = min(AT_ONCE, number - start)
+        times = [now - DAYS * DAY + (start + each) * DAYS * DAY // number for each in range(count)]
+        items = [interaction(start + each, chance, at) for each, at in enumerate(times)]
+        ready = prepared(json.dumps({"interactions": items}).encode(), settings, now)
+        batch = Batch(settings=settings, items=ready.stored)
+        database.write(lambda connection, batch=batch: store(connection, [batch], now))  # type: ignore[misc]
+
+
+def resident(pid: int) -> float:
+    """Return how much memory a process has, in MB."""
+    line = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS"))
+    return int(line.split()[1]) * 1024 / 1e6
+
+
+Measured = Callable[[Mapping[str, str]], Iterator[list[str]]]
+
+
+def shown(address: tuple[str, int], key: str, pid: int, seconds: float, measured: Measured) -> Iterator[list[str]]:
+    """Yield rows of the pages while interactions come in, then how these were stored, and the memory of the process."""
+    memory = [resident(pid)]
+    load = Load(seconds * len(ADDRESSES) + 10, 100, 4, rate=COMING / 100, seed=2)
+    with sending(address, key, load) as answers:
+        for row in measured(ADDRESSES):
+            memory.append(resident(pid))
+            yield row
+    name, rate, p50, p99, longest, others = row_of("meanwhile", 100, answers)
+    yield [f"{name}, stored a second: {rate}; refused: {others}", "", p50, p99, longest]
+    yield [
+        f"memory of the process in MB: {memory[0]:,.0f}, then {min(memory[1:]):,.0f} to {max(memory[1:]):,.0f}",
+        *[""] * 4,
+    ]

@@ -1,9 +1,9 @@
-"""How fast the team service answers: `python -m benchmarks.service [--db URL] [--seconds N]`.
+"""How fast the team service answers: `python -m benchmarks.service [--writes] [--db URL] [--seconds N]`.
 
 Fills a database with 10,000 runs of 25 queries and 200 of 1,000, as `history add` records them, starts `rag-contract
 serve` on it, and asks for every page, and for every other GET, 20 times a second. Prints the median, the 95th
 percentile and the longest of the times from when a request was due until its answer was there, in milliseconds.
-Clients and service share the machine.
+Clients and service share the machine. `--writes` measures production traffic instead: see benchmarks/ingestion.py.
 """
 
 import argparse
@@ -27,7 +27,7 @@ import msgspec
 from msgspec.structs import replace
 from sqlalchemy import Connection
 
-from benchmarks import tables
+from benchmarks import ingestion, tables
 from ragcontract.history.entry import Entry, decode, encode, folder_of, new_id
 from ragcontract.history.folder import Folder
 from ragcontract.service.accounts import Principal, create_key
@@ -44,7 +44,7 @@ BRANCHES = ("main", "main", "topic", "release")
 TAGS = ("billing", "search", "api")
 REPORTS = 10  # every tenth run is sent with its report
 RAG_CONTRACT = (sys.executable, "-m", "ragcontract")
-HEAD = ("GET", "kB", "p50 ms", "p95 ms", "max ms")
+HEAD = ("GET", "kB", "p50 ms", "p95 ms", "max ms")  # of the rows of interactions, "p95 ms" is the 99th percentile
 AT_ONCE = 100  # runs; a transaction
 FILLER = Principal(actor="benchmark", role="admin")
 
@@ -139,14 +139,22 @@ def add(connection: Connection, batch: list[Filled]) -> None:
 
 
 @contextmanager
-def served(db: str) -> Iterator[str]:
-    """Start the service at a free port, and give its address."""
+def started(db: str) -> Iterator[tuple[str, int]]:
+    """Start the service at a free port, and give its address and the id of its process."""
     command = [*RAG_CONTRACT, "serve", "--db", db, "--port", "0", "--keep-runs", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         try:
-            yield next(line.split()[-1].rstrip("/") for line in process.stdout or () if "answers at" in line)
+            lines = process.stdout or ()
+            yield next(line.split()[-1].rstrip("/") for line in lines if "answers at" in line), process.pid
         finally:
             process.terminate()
+
+
+@contextmanager
+def served(db: str) -> Iterator[str]:
+    """Start the service at a free port, and give its address."""
+    with started(db) as (address, _):
+        yield address
 
 
 def addresses(get: Callable[..., Any]) -> Mapping[str, str]:
@@ -211,39 +219,60 @@ def times_of(send: Callable[[], Any], seconds: float) -> list[float]:
         return [*pool.map(late, range(round(RATE * seconds)))]
 
 
-def measured(address: str, key: str, seconds: float) -> Iterator[list[str]]:
-    """Yield a row of the table for each address."""
+def measured(address: str, key: str, seconds: float, paths: Mapping[str, str] | None = None) -> Iterator[list[str]]:
+    """Yield a row of the table for each address; by default, of all pages and routes of runs."""
     with httpx.Client(base_url=address, headers={"Authorization": f"Bearer {key}"}, timeout=30) as client:
 
         def answer(path: str) -> bytes:
             return client.get(path).raise_for_status().content
 
-        for name, path in addresses(lambda path: msgspec.json.decode(answer(f"{API}{path}"))).items():
+        asked = addresses(lambda path: msgspec.json.decode(answer(f"{API}{path}"))) if paths is None else paths
+        for name, path in asked.items():
             size = len(answer(path))
             times = times_of(lambda path=path: answer(path), seconds)  # type: ignore[misc]
             p50, p95 = (quantiles(times, n=20)[place] for place in (9, 18))
             yield [name, f"{size / 1000:,.1f}", *(f"{each:,.0f}" for each in (p50, p95, max(times)))]
 
 
+def measure_writes(db: str, seconds: float, stored: int) -> None:
+    """Print how much is stored a second, and then how fast pages are with a million interactions."""
+    with opened(db, create=True) as database:
+        migrate(database)
+        key = ingestion.key_of(database)
+    with started(db) as (address, _):
+        port = int(address.rpartition(":")[2])
+        head = ["interactions", "stored a second", "p50 ms", "p99 ms", "max ms", "not stored"]
+        print(tables.rows(head, ingestion.written(("127.0.0.1", port), key, seconds), 1), flush=True)
+    with opened(db) as database:
+        ingestion.fill(database, stored)
+    with started(db) as (address, pid):
+        port = int(address.rpartition(":")[2])
+        rows = ingestion.shown(
+            ("127.0.0.1", port), key, pid, seconds, lambda paths: measured(address, key, seconds, paths)
+        )
+        print(tables.rows(HEAD, rows, 1))
+
+
 def main() -> None:
     """Fill a database, unless it is filled, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--db", help="an empty database [an SQLite file in a temporary folder]")
+    parser.add_argument("--writes", action="store_true", help="measure production traffic")
+    parser.add_argument("--stored", type=int, default=ingestion.STORED, help="interactions, with --writes [1,000,000]")
     parser.add_argument("--seconds", type=float, default=10, help="how long each address is asked [10]")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         db = options.db or f"{folder}/service.db"
+        if options.writes:
+            measure_writes(db, options.seconds, options.stored)
+            return
         start = time.perf_counter()
         with opened(db, create=True) as database:
             migrate(database)
             key = fill(database, Path(folder))
         print(f"filled in {time.perf_counter() - start:.0f} s", file=sys.stderr)
         with served(db) as address:
-            print(
-                tables.rows(
-                    ["GET", "kB", "p50 ms", "p95 ms", "max ms"], measured(address.rstrip("/"), key, options.seconds), 1
-                )
-            )
+            print(tables.rows(HEAD, measured(address.rstrip("/"), key, options.seconds), 1))
 
 
 if __name__ == "__main__":

@@ -72,5 +72,5 @@ class InteractionClient:
             for half in (batch[::2], batch[1::2]):
                 self._post(half)
         else:
-            told = answer.json() if answer.ok else {"rejected": batch}
+            told: dict[str, Any] = answer.json() if answer.ok else {"rejected": batch}
             self.dropped += len(told["rejected"]) + told.get("more_rejected", 0)

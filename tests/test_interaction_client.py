@@ -93,12 +93,14 @@ def test_a_batch_that_is_too_large_is_sent_in_parts(monkeypatch: pytest.MonkeyPa
     away, too_large = Reply(status=503, headers={"Retry-After": "1"}), Reply(status=413)
     with Service(away, STORED, too_large, STORED) as service:
         client = InteractionClient(service.url, "docs", "rc_key")
-        for number in range(5):
+        client.send("0")
+        until(lambda: service.requests)  # while it pauses, the others become a batch
+        for number in range(1, 5):
             client.send(f"{number}")
         client.flush(PATIENCE)
         sizes = [len(request.json["interactions"]) for request in service.requests]
         assert {item["query"] for item in sent(service)} == {f"{number}" for number in range(5)}
-    assert sum(sizes[1:]) >= 5
+    assert sizes == [1, 1, 4, 2, 2]
     assert client.dropped == 0
 
 

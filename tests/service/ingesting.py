@@ -52,7 +52,7 @@ class Ingesting(Served):
         """Delete interactions and return the answer."""
         return self.request("DELETE", PATH, key=self.admin, params=params)
 
-    def rows(self, table: Any = interactions) -> Sequence[Mapping[str, Any]]:
+    def rows(self, table: Any = interactions) -> list[dict[str, Any]]:
         """Return the rows of a table, in the order in which they were stored."""
         with self.database.read() as connection:
             return [dict(row) for row in connection.execute(select(table).order_by(*table.primary_key)).mappings()]

@@ -48,7 +48,8 @@ def log(service: Ingesting) -> list[tuple[str, str, str]]:
 
 
 def test_deleting_a_user_leaves_nothing(service: Ingesting) -> None:
-    hers = {"user": ANA, "error": SECRET, "response": SECRET * 400, "tags": [SECRET], "results": [{"doc_id": SECRET}]}
+    texts: Any = {"error": SECRET, "response": SECRET * 400, "tags": [SECRET], "results": [{"doc_id": SECRET}]}
+    hers = texts | {"user": ANA}
     for number in range(30):  # so that some of hers are on pages of their own, and some share them with others
         service.stored(asked(query=f"{SECRET} {number}?", **hers), asked(number, user="bob", error="x"))
     service.stored(asked(query="Who else asks this?", **hers), asked(query="who else asks THIS", user="bob", error="x"))

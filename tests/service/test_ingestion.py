@@ -126,7 +126,7 @@ def test_a_status_is_an_error_if_it_says_so(status: object, error: str | None, s
 )
 @pytest.mark.parametrize("name", ["feedback", "user_feedback"])
 def test_feedback_is_a_number_or_a_word(name: str, feedback: object, stored: int, service: Ingesting) -> None:
-    service.stored(asked(**{name: feedback}))
+    service.stored(asked() | {name: feedback})
     assert service.rows()[0]["feedback"] == stored
 
 
@@ -415,7 +415,7 @@ def test_what_is_counted_belongs_to_the_day_on_which_it_was_asked(service: Inges
 def test_a_key_sends_only_to_its_project(service: Ingesting) -> None:
     service.database.write(lambda connection: add_project(connection, "other", "Other", 0))
     key = service.new_key("ingest", project="other")
-    for path in (PATH, "/projects/none/interactions"):
+    for path in (PATH, "/projects/none/interactions", "/projects/%00/interactions"):
         assert checked(service.request("POST", path, key=key, json={"interactions": [asked()]})) == 404
     answer = service.request("POST", "/projects/other/interactions", key=key, json={"interactions": [asked()]})
     assert answer.json()["accepted"] == 1
@@ -465,6 +465,17 @@ def test_what_is_wrong_with_one_request_does_not_harm_others(service: Ingesting)
     with pytest.raises(DBAPIError):
         refused.result()
     assert {row["external_id"] for row in service.rows()} == {"5", *(f"sent {number}" for number in range(len(sent)))}
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_the_description_says_what_is_sent(service: Ingesting) -> None:
+    description = service.get("/openapi.json")
+    body = description["paths"]["/api/v1/projects/{slug}/interactions"]["post"]["requestBody"]["content"]
+    schemas = description["components"]["schemas"]
+    fields = schemas[body["application/json"]["schema"]["$ref"].rpartition("/")[2]]["properties"]
+    item = schemas[fields["interactions"]["items"]["$ref"].rpartition("/")[2]]
+    assert item["required"] == ["query"]
+    assert item["properties"]["query"]["maxLength"] == bounds.INTERACTION_QUERY
 
 
 def test_interactions_are_counted_by_their_outcome(service: Ingesting) -> None:

@@ -53,8 +53,9 @@ def delete_expired(database: Database, author: Author, is_ended: Never) -> None:
         deleted = _in_turns(database, row.id, [interactions.c.asked_at < now - days * DAY], is_ended)
         if deleted:
             detail = f"{count(deleted, 'interaction')} that were asked more than {count(days, 'day')} ago"
-            what = {"action": "interaction.expire", "subject": f"project:{row.slug}", "detail": detail}
-            database.write(partial(record, author=author, **what))
+            subject = f"project:{row.slug}"
+            job = partial(record, author=author, action="interaction.expire", subject=subject, detail=detail)
+            database.write(job)
     for table, kept in ((tallies, bounds.MEASURED_DAYS), (daily, bounds.MEASURED_DAYS), (sketches, bounds.SKETCH_DAYS)):
         old = table.c.day < now - kept * DAY
         with database.read() as connection:

@@ -5,11 +5,11 @@ The names of the RAG Eval Harness mean the same as ours: ``logs``, ``answer``, `
 """
 
 import json
-import secrets
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from random import getrandbits
 from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -36,7 +36,7 @@ _FEEDBACK: Mapping[object, int] = {
     **dict.fromkeys(("0", "neutral", "none", ""), 0),
 }
 TIME = "milliseconds since 1970, or ISO 8601 with a zone, such as 2026-11-29T17:40:00Z"
-_HEX_SECRET = 16  # bytes of an id that nobody sent
+_BITS = 128  # of an id that nobody sent
 
 
 def _text(most: int) -> Any:
@@ -106,7 +106,9 @@ class NewInteraction(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     user_feedback: Annotated[int | bool | str | None, Meta(description="The same as `feedback`.")] = None
 
 
-class _Body(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Interactions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Questions of production; `logs` is another name of the list."""
+
     interactions: list[NewInteraction] | UnsetType = UNSET
     logs: list[NewInteraction] | UnsetType = UNSET
 
@@ -125,10 +127,10 @@ class _Parts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     logs: list[msgspec.Raw] | UnsetType = UNSET
 
 
-_whole = msgspec.json.Decoder(_Body)
+_whole = msgspec.json.Decoder(Interactions)
 _item = msgspec.json.Decoder(NewInteraction)
 _one_by_one = threading.Lock()  # of bodies that are not valid, because many small parts take much memory
-Lists: TypeAlias = _Body | _Objects | _Parts
+Lists: TypeAlias = Interactions | _Objects | _Parts
 
 
 class NotJsonError(Exception):
@@ -312,7 +314,7 @@ def _external_id(item: NewInteraction, settings: ProjectSettings) -> str:
     if item.id is not None:
         return index_key(str(item.id))
     if item.asked_at is None:
-        return secrets.token_hex(_HEX_SECRET)
+        return f"{getrandbits(_BITS):032x}"
     return settings.digest(msgspec.json.encode(item))
 
 

@@ -20,7 +20,7 @@ from sqlalchemy import Connection, select
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.service.database import BusyError, Database, seconds
+from ragcontract.service.database import BusyError, Database, seconds, storable
 from ragcontract.service.known_contract import contract_digest, contract_of, golden_of
 from ragcontract.service.mounted import FILE, ProjectFile, project_in
 from ragcontract.service.production.interactions import question_digest
@@ -121,7 +121,7 @@ class SettingsOfProjects:
 
     def _read(self, connection: Connection, slug: str) -> ProjectSettings | None:
         columns = projects.c.id, projects.c.secret, projects.c.keep_days
-        row = connection.execute(select(*columns).where(projects.c.slug == slug)).one_or_none()
+        row = connection.execute(select(*columns).where(projects.c.slug == storable(slug))).one_or_none()
         known = self._known.pop(slug, None)
         if row is None:
             return None

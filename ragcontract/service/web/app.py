@@ -32,6 +32,7 @@ from ragcontract.service.migrate import check_revision
 from ragcontract.service.mounted import mounted_projects, write_mounted
 from ragcontract.service.playground.playground import Playground
 from ragcontract.service.production.drift_watch import DriftWatch
+from ragcontract.service.production.incoming import Interactions
 from ragcontract.service.production.interaction_writer import InteractionWriter
 from ragcontract.service.production.project_settings import SettingsOfProjects
 from ragcontract.service.retention import Retention
@@ -90,6 +91,8 @@ _STATIC_SECONDS = 3_600
 EVERYWHERE = (400, 401, 403, 404, 408, 413, 415, 422, 429, 500, 503)
 CHANGING = (409,)  # further ones of what is not only read
 ALSO = {"ask_playground": (504,)}  # further ones of a route
+BODIES = {"add_interactions": Interactions}  # of routes that read them by themselves
+REFERENCE = "#/components/schemas/{name}"
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -163,13 +166,17 @@ def _openapi_config() -> OpenAPIConfig:
 def openapi(request: Request[Any, Any, Any]) -> Response[bytes]:
     """Return the description of all routes and answers, with the problems that each may answer."""
     schema = request.app.openapi_schema.to_schema()
-    ((_, named),) = [msgspec.json.schema_components([Problem], ref_template="#/components/schemas/{name}")]
+    kinds = Problem, *BODIES.values()
+    _, named = msgspec.json.schema_components(kinds, ref_template=REFERENCE)
     schema["components"]["schemas"] |= named
-    content = {MEDIA_TYPE: {"schema": {"$ref": f"#/components/schemas/{Problem.__name__}"}}}
+    content = {MEDIA_TYPE: {"schema": {"$ref": REFERENCE.format(name=Problem.__name__)}}}
     for item in schema["paths"].values():
         for method, operation in item.items():
             further = () if method.upper() in READING else CHANGING
             statuses = sorted((*EVERYWHERE, *further, *ALSO.get(operation["operationId"], ())))
+            if kind := BODIES.get(operation["operationId"]):
+                sent = {"schema": {"$ref": REFERENCE.format(name=kind.__name__)}}
+                operation["requestBody"] = {"content": {"application/json": sent}, "required": True}
             problems = {f"{each}": {"description": HTTPStatus(each).phrase, "content": content} for each in statuses}
             operation["responses"] |= problems
     return Response(msgspec.json.encode(schema), media_type="application/json")

@@ -8,8 +8,8 @@ import logging
 import re
 import time
 from collections.abc import Collection, Mapping
+from random import getrandbits
 from typing import Any
-from uuid import uuid4
 
 from litestar import Request
 from litestar.concurrency import sync_to_thread
@@ -77,7 +77,7 @@ class Front:
         if scope["type"] != ScopeType.HTTP:
             await self._app(scope, receive, send)  # there is no route for a web socket
             return
-        number, status, start = uuid4().hex, NO_ANSWER, time.perf_counter()
+        number, status, start = f"{getrandbits(128):032x}", NO_ANSWER, time.perf_counter()
         REQUEST.set(number)
 
         async def send_with_headers(message: Message) -> None:
