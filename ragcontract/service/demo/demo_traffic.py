@@ -5,21 +5,23 @@ near to them, and the docs often have nothing. Before that, nothing changes.
 """
 
 import hashlib
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from random import Random
-from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from ragcontract.service.database import DAY
 from ragcontract.service.demo.demo_questions import TOPICS, new_question, question
 from ragcontract.service.demo.demo_story import NIGHTS, PROJECTS, SATURDAY, Row
+from ragcontract.service.mounted import Flags, ProjectFile
+from ragcontract.service.production.flags import flags_of, is_drawn
+from ragcontract.service.production.incoming import Stored
 from ragcontract.service.production.interactions import question_digest
-from ragcontract.service.tables import candidates, interactions, tallies
+from ragcontract.service.production.project_settings import ProjectSettings
+from ragcontract.service.production.storing import Batch, store
 
 PROJECT = PROJECTS[0]
 SEED = 38  # with which no monitor raises a false alarm, whatever day of the week it is
@@ -27,30 +29,25 @@ FIRST, CHANGED = 30, 80  # the first day, as nights are numbered, and the one si
 WEEKDAY, WEEKEND = 160, 124  # interactions a day
 NEW_SHARE, ERRORS, EMPTIES, NEW_EMPTIES, RATED = 0.34, 0.04, 0.03, 0.35, 0.12
 SOURCES = ("website", "website", "app", "slack")
-ERROR, EMPTY, TOO_SLOW, LOW_CONFIDENCE, NEGATIVE = 1, 2, 4, 8, 16  # flags
-REASONS = {
-    ERROR: "error",
-    EMPTY: "empty",
-    TOO_SLOW: "slow",
-    LOW_CONFIDENCE: "low_confidence",
-    NEGATIVE: "negative_feedback",
-}
-SLOW_MS, UNSURE, SAMPLED = 2_400, 0.5, 0.2
+FILE = ProjectFile(flag=Flags(latency_ms=2_400, confidence_lt=0.5))  # what flags its interactions
 SLOW, SLOWER = 0.004, 6
 FAILURE = "the index did not answer within 5 s"
-AT_ONCE = 2_000  # rows of an INSERT
 EARLIEST, LATEST = 7, 21  # hours of a day
 
 
 def add_traffic(connection: Connection, project: int, now: datetime) -> None:
-    """Store the interactions of the demo until a time, and the candidates among them; a job of a database."""
-    rows = [row for day in range(FIRST, NIGHTS) for row in _rows_of(day, now)]
-    if not connection.execute(select(interactions.c.id).where(interactions.c.project_id == project).limit(1)).first():
-        for start in range(0, len(rows), AT_ONCE):
-            some = [row | {"project_id": project} for row in rows[start : start + AT_ONCE]]
-            connection.execute(interactions.insert(), some)
-        _add_tallies(connection, project, rows)
-        _add_candidates(connection, project, rows)
+    """Store the interactions of the demo until a time, with the candidates among them; a job of a database."""
+    # Draws the same candidates each time, as no secret of a real project does.
+    settings = ProjectSettings(project=project, slug=PROJECT.slug, secret=f"{SEED}", file=FILE, golden=_golden())
+    for day in range(FIRST, NIGHTS):
+        if items := [_item(row | {"project_id": project}, settings) for row in _rows_of(day, now)]:
+            store(connection, [Batch(settings=settings, items=items)], now=items[-1].row["asked_at"])
+
+
+def _item(row: Row, settings: ProjectSettings) -> Stored:
+    flags = flags_of(row, has_no_results=row["results"] == "[]", wanted=FILE.flag, p95=None)
+    drawn = is_drawn(settings.secret, row["external_id"], flags, FILE.sampling)
+    return Stored(row | {"flags": flags}, row["asked_at"] // DAY * DAY, drawn)
 
 
 def _rows_of(day: int, now: datetime) -> Iterator[Row]:
@@ -101,7 +98,7 @@ def interaction(name: str, topic: str, ends: str, random: Random) -> Row:
         results = []
     slower = SLOWER if random.random() < SLOW else 1
     latency = round(row["latency_ms"] * slower * random.lognormvariate(0, 0.35), 1)
-    made = {
+    return {
         "external_id": name,
         "source": random.choice(SOURCES),
         "query": query,
@@ -115,24 +112,12 @@ def interaction(name: str, topic: str, ends: str, random: Random) -> Row:
         "user_sha": hashlib.sha256(f"demo user {random.randrange(400)}".encode()).hexdigest(),
         "tags": None,
     }
-    return made | {"flags": _flags(made)}
 
 
 def _feedback(topic: str, random: Random) -> int | None:
     if random.random() >= RATED:
         return None
     return -1 if random.random() < (0.15 if topic else 0.6) else 1
-
-
-def _flags(row: Mapping[str, Any]) -> int:
-    flags = {
-        ERROR: row["error"] is not None,
-        EMPTY: row["results"] == "[]",
-        TOO_SLOW: row["latency_ms"] > SLOW_MS,
-        LOW_CONFIDENCE: row["confidence"] is not None and row["confidence"] < UNSURE,
-        NEGATIVE: row["feedback"] == -1,
-    }
-    return sum(bit for bit, is_so in flags.items() if is_so)
 
 
 @cache
@@ -150,47 +135,3 @@ def golden_questions() -> Mapping[str, str]:
 @cache
 def _golden() -> frozenset[str]:
     return frozenset(map(question_digest, golden_questions().values()))
-
-
-def _is_drawn(row: Row) -> bool:
-    draw: float = Random(f"{SEED} {row['external_id']}").random()  # noqa: S311 (not for secrets)
-    return row["flags"] > 0 or draw < SAMPLED
-
-
-def _add_tallies(connection: Connection, project: int, rows: Sequence[Row]) -> None:
-    counts: Counter[tuple[int, str]] = Counter()
-    for row in rows:
-        day, is_drawn = row["asked_at"] // DAY * DAY, _is_drawn(row)
-        counts[day, "received"] += 1
-        counts[day, "sampled"] += is_drawn
-        counts[day, "golden"] += is_drawn and row["query_sha"] in _golden()
-    values = [
-        {"project_id": project, "day": day, "name": name, "number": number} for (day, name), number in counts.items()
-    ]
-    if values:
-        connection.execute(tallies.insert(), values)
-
-
-def _add_candidates(connection: Connection, project: int, rows: Sequence[Row]) -> None:
-    """Store each question that was drawn as a candidate, unless it is golden."""
-    drawn = [row for row in rows if _is_drawn(row) and row["query_sha"] not in _golden()]
-    asked = Counter(row["query_sha"] for row in drawn)
-    columns = interactions.c.external_id, interactions.c.id
-    stored = connection.execute(select(*columns).where(interactions.c.project_id == project))
-    ids = {row.external_id: row.id for row in stored}
-    firsts = {row["query_sha"]: row for row in reversed(drawn)}.values()  # the first time that each was asked
-    if firsts:
-        connection.execute(candidates.insert(), [_candidate(row, project, ids, asked) for row in firsts])
-
-
-def _candidate(row: Row, project: int, ids: Mapping[str, int], asked: Mapping[str, int]) -> Row:
-    return {
-        "project_id": project,
-        "query_sha": row["query_sha"],
-        "query": row["query"],
-        "interaction_id": ids[row["external_id"]],
-        "reason": next((name for bit, name in REASONS.items() if row["flags"] & bit), "sampled"),
-        "state": "new",
-        "created_at": row["asked_at"],
-        "asked": asked[row["query_sha"]],
-    }
