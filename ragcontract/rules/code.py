@@ -5,7 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from ragcontract.answers.code import TITLES, Language, code_in, fault_of, sql_fault
+from ragcontract.answers.code_blocks import TITLES, Language, code_in, fault_of, sql_fault
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import Name
