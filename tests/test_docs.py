@@ -231,7 +231,7 @@ def anchors_of(document: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-MOST_WORDS = 53_650  # of all pages but the contributors': docs fit in a head; 4,000 are of the team service
+MOST_WORDS = 55_250  # of all pages but the contributors': docs fit in a head; 4,000 are of the team service
 
 
 def test_the_docs_fit_in_a_head() -> None:
