@@ -71,7 +71,7 @@ def test_bleu_and_chrf_are_computed_with_the_options_of_the_configuration() -> N
     asked = query("q", answer=ExpectedAnswer(reference="返品は三十日"))
     of_options = {}
     for tokenize in ("13a", "char"):
-        settings = MetricSettings(cutoffs=(5,), declared={"bleu": BleuOptions(tokenize=tokenize)})
+        settings = MetricSettings(cutoffs=(5,), declared={"bleu": BleuOptions(words=tokenize)})
         _, bleu, chrf, _ = similarity(settings)
         of_options[tokenize] = bleu.values(asked, row), chrf.values(asked, row)
         assert bleu.metrics[0].fingerprint == f"sacrebleu 2, {tokenize}"
