@@ -139,7 +139,7 @@ def _object(maker: Maker, schema: Schema, definitions: Mapping[str, Schema], nam
     least = schema.get("minProperties", 0)
     if isinstance(inner, dict) and (depth < DEEPEST or least):
         for number in range(maker.random.randint(least, 3)):
-            key = str(KEYS[name](maker)) if name in KEYS else maker.text() or f"{number}"
+            key = str(KEYS[name](maker)) if name in KEYS else f"label {number}" if least else maker.text()
             found[key] = value(maker, inner, definitions, "", depth + 1)
     return found
 
