@@ -23,6 +23,7 @@ PURPOSES = {
     "pyyaml": "reading the configuration",
     "rapidfuzz": "distances between texts",
     "requests": "GitHub's API",
+    "sqlglot": "the rule that SQL parses",
 }
 
 

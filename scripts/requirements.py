@@ -26,7 +26,8 @@ PINNED_BASE = re.compile(r"python:(?P<python>\d+\.\d+)-slim@sha256:[0-9a-f]{64}"
 COMPILE = ("pip", "compile", "--quiet", "--no-config", "--no-header", "--no-annotate", "--generate-hashes")
 WHEELS = ("--only-binary", ":all:", "--emit-build-options")
 ANY_MACHINE = ("--universal", "--python-version", "3.11")  # of a contributor
-EXTRAS = ("--extra", "answers", "--extra", "text")  # what a check of answers needs; the others are large
+EXTRAS = ("--extra", "answers", "--extra", "code")  # what a check of answers needs; the others are large
+WITHOUT = {"sacrebleu"}  # of the extra "text": it needs numpy and lxml, 95 MB
 OF_SERVICE = ("service", "postgres")  # extras; their versions are those that tests run with, of dev.txt
 SITE_TOOLS = ("mkdocs-material", "cmarkgfm")  # the versions are those of site.txt
 HEADERS = {
@@ -62,6 +63,12 @@ def backend(root: Path) -> list[str]:
     """Return the requirements of the build backend."""
     requires: list[str] = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["build-system"]["requires"]
     return requires
+
+
+def of_texts(root: Path) -> str:
+    """Return what the images have of the extra that compares texts."""
+    extras = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    return "\n".join(line for line in extras["text"] if canonicalize_name(Requirement(line).name) not in WITHOUT)
 
 
 def of_service(root: Path) -> dict[str, str]:
@@ -122,9 +129,9 @@ def disagreements(root: Path) -> Iterator[str]:
 def lock(uv: str, root: Path) -> None:
     """Write the hashes of all packages, and the base into the Dockerfiles; locked versions stay where they can."""
     lock_file(uv, root, BUILD, "-", given="\n".join(backend(root)))
-    lock_file(uv, root, IMAGE, "pyproject.toml", *EXTRAS, "--constraints", RUNTIME)
+    lock_file(uv, root, IMAGE, "pyproject.toml", *EXTRAS, "-", "--constraints", RUNTIME, given=of_texts(root))
     extras = (*EXTRAS, *(part for extra in OF_SERVICE for part in ("--extra", extra)))
-    needed = "\n".join(f"{name}=={version}" for name, version in of_service(root).items())
+    needed = "\n".join([of_texts(root), *(f"{name}=={version}" for name, version in of_service(root).items())])
     lock_file(uv, root, SERVICE, "pyproject.toml", *extras, "-", "--constraints", RUNTIME, given=needed)
     tools = "\n".join(SITE_TOOLS)
     lock_file(uv, root, SITE, "pyproject.toml", "--extra", "record", "-", "--constraints", RUNTIME, given=tools)

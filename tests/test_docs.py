@@ -232,7 +232,7 @@ def anchors_of(document: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-MOST_WORDS = 56_500  # of all pages but the contributors': docs fit in a head; 6,500 are of the team service
+MOST_WORDS = 58_200  # of all pages but the contributors': docs fit in a head; 7,000 are of the team service
 
 
 def test_the_docs_fit_in_a_head() -> None:

@@ -41,7 +41,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("core",),
 )
 PRONOUNS, MOST_PRONOUNS = {"one", "found", "given", "said"}, 100
-MOST_MODULES, MOST_SMALL_MODULES, SMALL = 303, 60, 60  # a file is a topic, not a function
+MOST_MODULES, MOST_SMALL_MODULES, SMALL = 310, 64, 60  # a file is a topic, not a function
 OF_HISTORY = {"statistics.levels", "statistics.change_points", "evaluation.past", "report.html.charts"}
 MOST_MODULES_OF_HISTORY = 34  # with those above; 3 are the client of the team service
 MOST_MODULES_OF_SERVICE = 97  # with its commands and pages; 3 only say what is in their folder
@@ -49,8 +49,8 @@ OF_SERVICE = ("service", "cli.commands.service", "cli.commands.serve", "cli.serv
 LONGEST_MODULE, LONGEST_FUNCTION = 450, 50
 JUDGES, MOST_JUDGES = ("judge", "judgments", "cli"), 6  # a judge is a model, and other modules need little of it
 MODULES = sorted(PACKAGE.rglob("*.py"))
-MOST_IMPORTED_BY_TESTS = 194
-MOST_LATE_IMPORTS = 60  # of optional extras, and of what few commands or contracts need
+MOST_IMPORTED_BY_TESTS = 198
+MOST_LATE_IMPORTS = 70  # of optional extras, and of what few commands or contracts need
 
 
 def name_of(path: Path) -> str:

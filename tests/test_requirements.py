@@ -165,11 +165,12 @@ def test_locking_writes_the_base_into_the_dockerfile_and_asks_for_backend_and_pa
     assert [line.partition("==")[0] for line in others] == [
         *("litestar", "prometheus-client", "psycopg", "sqlalchemy", "uvicorn")
     ]
-    extras, constraints = "'--extra', 'answers', '--extra', 'text'", "'--constraints', 'requirements/runtime.txt'"
+    extras, constraints = "'--extra', 'answers', '--extra', 'code'", "'--constraints', 'requirements/runtime.txt'"
     assert (root / "asked").read_text().splitlines() == [
         f"['-'] {requirements.backend(root)[0]}",
-        f"['pyproject.toml', {extras}, {constraints}] ",
-        f"['pyproject.toml', {extras}, '--extra', 'service', '--extra', 'postgres', '-', {constraints}] {alembic}",
+        f"['pyproject.toml', {extras}, '-', {constraints}] rapidfuzz>=3.9",
+        f"['pyproject.toml', {extras}, '--extra', 'service', '--extra', 'postgres', '-', {constraints}] rapidfuzz>=3.9",
+        alembic,
         *others,
         f"['pyproject.toml', '--extra', 'record', '-', {constraints}] mkdocs-material",
         "cmarkgfm",

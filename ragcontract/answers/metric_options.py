@@ -137,7 +137,7 @@ class NoOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class BleuOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How BLEU takes texts apart."""
 
-    tokenize: Annotated[
+    words: Annotated[
         Tokenizer,
         Meta(description="What sacrebleu takes for words: 13a, intl for Unicode, zh for Chinese, char: characters."),
     ] = "13a"

@@ -31,8 +31,7 @@ def chrf(response: str, reference: str) -> float:
 def metric_of(name: str, tokenize: str = "") -> Any:
     """Return sacrebleu's metric. Raises ImportError without sacrebleu."""
     try:
-        from sacrebleu.metrics.bleu import BLEU
-        from sacrebleu.metrics.chrf import CHRF
+        from sacrebleu import BLEU, CHRF
     except ImportError as error:
         raise ImportError(f"{name} {INSTALL}") from error
     if name == "bleu":

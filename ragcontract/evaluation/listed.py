@@ -102,7 +102,7 @@ def top(results: Iterable[Result], plan: Plan) -> tuple[ListedResult, ...]:
 
 def without_personal_data(row: RunRow) -> RunRow:
     """Return a row in whose texts the values that must not be said are masked, before they are cut."""
-    from ragcontract.answers.leaks import masked, masked_json
+    from ragcontract.answers.leaked_values import masked, masked_json
 
     read = {field: _read(row, field, kind) for field, kind in _TEXTS.items()}
     changed = {field: masked_json(value) for field, value in read.items() if value is not None}

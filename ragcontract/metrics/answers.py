@@ -32,7 +32,7 @@ LACKING = "has no response to compare with its reference; export it, as null if 
 def similarity(settings: MetricSettings) -> Iterable[Family]:
     """Return the families of ROUGE-L, BLEU, chrF and of equality."""
     normalise, options = settings.answers.normalise, settings.declared.get(BLEU)
-    tokenize = options.tokenize if isinstance(options, BleuOptions) else BleuOptions().tokenize
+    tokenize = options.words if isinstance(options, BleuOptions) else BleuOptions().words
     return [
         _family(OneMetric, ROUGE, "ROUGE-L", "", _rouge_l),
         _family(OfSacrebleu, BLEU, "BLEU", f"{SACREBLEU}, {tokenize}", partial(_bleu, tokenize=tokenize)),
@@ -59,7 +59,7 @@ class OfSacrebleu(OneMetric, frozen=True, kw_only=True):
 
         key = self.metrics[0].key
         try:
-            metric_of(key, BleuOptions().tokenize)
+            metric_of(key, BleuOptions().words)
         except ImportError as error:
             yield Complaint(option=("metrics", key), message=str(error))
 

@@ -4,14 +4,13 @@ from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 from msgspec import Meta
+from msgspec.structs import replace
 
-from ragcontract.answers.code import TITLES, Language, code_in, fault_of, sql_fault
-from ragcontract.core import bounds
+from ragcontract.answers.code_blocks import TITLES, Language, code_in, fault_of, sql_fault
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.phrase import Name
+from ragcontract.core.phrase import excerpt
 from ragcontract.core.rule import NO_ANSWER, Fault, RowContext, Violation
 from ragcontract.core.run import RunRow
-from ragcontract.core.safe_text import shorten
 from ragcontract.rules.answered import AnswerRule, answer_in, begins
 
 
@@ -42,6 +41,6 @@ class CodeParses(AnswerRule, frozen=True, kw_only=True, gc=False, tag="code_pars
         for block in blocks:
             if fault := fault_of(block, self.language, self.dialect):
                 line = "" if fault.line is None else f"line {fault.line:,}: "
-                problem = Name(shorten(fault.problem, bounds.EXCERPT), said=True)
+                problem = replace(excerpt(fault.problem), quoted=False)  # parsers quote the answer
                 yield self.broken(expected, (line, problem) if line else (problem,), "does not parse")
                 return

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 from msgspec import Meta
 
 from ragcontract.answers.answer_text import Answer
-from ragcontract.answers.leaks import Leak, leaks, values_in
+from ragcontract.answers.leaked_values import Leak, leaks, values_in
 from ragcontract.core import bounds
 from ragcontract.core.config_sections import LeakKind, Wanted
 from ragcontract.core.golden import GoldenQuery
@@ -52,10 +52,10 @@ class MustNotLeak(AnswerRule, frozen=True, kw_only=True, gc=False, tag="must_not
         for answer in answers_in(row):
             for leak in self._leaks(answer, allowed):
                 by_kind.setdefault(leak.kind, []).append(leak)
-        for kind, found in by_kind.items():
-            first = found[0]
+        for kind, leaked in by_kind.items():
+            first = leaked[0]
             place = "" if first.line is None else f"line {first.line:,}: "
-            number = "" if len(found) == 1 else f"{count(len(found), 'place')}, the first in "
+            number = "" if len(leaked) == 1 else f"{count(len(leaked), 'place')}, the first in "
             masked = excerpt(first.masked, first.start, first.end)
             # The cause is no digest of the value, from which a short one could be guessed.
             yield self.broken((f"no {NAMES[kind]}",), (f"{number}{place}", masked), kind)
@@ -63,6 +63,6 @@ class MustNotLeak(AnswerRule, frozen=True, kw_only=True, gc=False, tag="must_not
     def _leaks(self, answer: Answer, allowed: tuple[str, ...]) -> list[Leak]:
         """Return the leaks in an answer as it is written, or else as a page shows it."""
         for form in (answer, answer.shown, answer.decoded):
-            if form is not None and (found := [*leaks(form.text, self.kinds, allowed)]):
-                return found
+            if form is not None and (listed := [*leaks(form.text, self.kinds, allowed)]):
+                return listed
         return []

@@ -62,6 +62,11 @@ def words_of_rouge(lab: Lab, size: int) -> bool:
     return accepted(lab.check(wanted, [run(response="w " * size)], "minimums: {rouge_l: 0}\n"), "too many for rouge_l")
 
 
+def characters_of_bleu(lab: Lab, size: int) -> bool:
+    wanted = [golden(relevant_doc_ids=[], reference="a")]
+    return accepted(lab.check(wanted, [run(response="b" * (size - 1))], "minimums: {bleu: 0}\n"), "too many for bleu")
+
+
 CASES: Cases = {
     "CALLS": Case(calls_of_a_row),
     "REFERENCE_CALLS": Case(wanted_calls),
@@ -70,4 +75,5 @@ CASES: Cases = {
     "ARGUMENT_LEVELS": Case(levels_of_arguments),
     "DISTANCE": Case(texts_of_a_distance, small=1_000, past=lambda product: product + 10),
     "SUBSEQUENCE": Case(words_of_rouge, small=100),
+    "TRANSLATION": Case(characters_of_bleu, small=100),
 }

@@ -2,10 +2,12 @@
 
 import json
 
+from ragcontract.answers.code_blocks import _Unparsable, _within_steps
+from ragcontract.answers.leaked_values import values_in
 from ragcontract.core.metric import Metric
 from ragcontract.runs.scores_files import GivenScores, Wanted, read_scores
 from tests.bounds.lab import Case, Cases, Lab, accepted, all_of
-from tests.builders import golden, run, write_jsonl
+from tests.builders import Row, golden, run, write_jsonl
 
 
 def an_end(lab: Lab, size: int) -> bool:
@@ -62,7 +64,54 @@ def listed_labels(lab: Lab, size: int) -> bool:
     return "1 more label" not in done.out
 
 
+def broken_by(lab: Lab, rule: Row, response: str, query: str = "Q?") -> set[str]:
+    """Return the rules that an answer breaks."""
+    lab.check([golden(query=query, relevant_doc_ids=[], rules=[rule])], [run(response=response)])
+    return {violation["rule"] for asked in lab.report()["queries"] for violation in asked["violations"]}
+
+
+def block(lab: Lab, size: int) -> bool:
+    return not broken_by(lab, {"type": "code_parses", "language": "python"}, "a" * size)
+
+
+def steps(_: Lab, size: int) -> bool:
+    def call() -> None:
+        pass
+
+    def parse() -> None:
+        for _ in range(size - 1):
+            call()
+
+    try:
+        _within_steps(parse)
+    except _Unparsable:
+        return False
+    return True
+
+
+def allowed_values(lab: Lab, size: int) -> bool:
+    allowed = [f"{number}@example.org" for number in range(size)]
+    rule = {"type": "must_not_leak", "allowed": allowed}
+    rows = [golden(relevant_doc_ids=[], rules=[rule])]
+    return accepted(lab.check(rows, [run(response="x")]), "rules[0].allowed: expected")
+
+
+def line_of_question(lab: Lab, size: int) -> bool:
+    asked = "a@example.org" + " " * (size - len("a@example.org"))
+    return not broken_by(lab, {"type": "must_not_leak"}, "a@example.org", asked)
+
+
+def ends_of_value(_: Lab, size: int) -> bool:
+    value = '"' + ", " * (size - 1) + '"@example.org'
+    return value in values_in(f"{value}, b@example.org")
+
+
 CASES: Cases = {
+    "ALLOWED_VALUES": Case(allowed_values),
+    "CODE": Case(block),
+    "CODE_STEPS": Case(steps, small=1_000),
+    "VALUE_LINE": Case(line_of_question),
+    "VALUE_ENDS": Case(ends_of_value, small=10),
     "LABEL_LIMITS": Case(limited_labels),
     "LABELS_LISTED": Case(listed_labels),
     "SCORE": Case(an_end),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ragcontract.answers.leaks import leaks, values_in
+from ragcontract.answers.leaked_values import leaks, values_in
 from tests.builders import Row, write_jsonl
 from tests.process import rag_contract
 from tests.rules.answers import broken, refusal, rule, says

@@ -136,9 +136,10 @@ def _object(maker: Maker, schema: Schema, definitions: Mapping[str, Schema], nam
                 field = "faithfulness" + ("_drop_gt" if "drop" in pattern else "")
             found[field] = value(maker, inner, definitions, field, depth + 1)
     inner = schema.get("additionalProperties")
-    if isinstance(inner, dict) and depth < DEEPEST:
-        for _ in range(maker.random.randint(0, 3)):
-            key = str(KEYS[name](maker)) if name in KEYS else maker.text()
+    least = schema.get("minProperties", 0)
+    if isinstance(inner, dict) and (depth < DEEPEST or least):
+        for number in range(maker.random.randint(least, 3)):
+            key = str(KEYS[name](maker)) if name in KEYS else f"label {number}" if least else maker.text()
             found[key] = value(maker, inner, definitions, "", depth + 1)
     return found
 

@@ -152,6 +152,10 @@ RULES: Mapping[str, Callable[[Maker], Fields]] = {
     "must_refuse": lambda _: {},
     "must_not_refuse": lambda _: {},
     "json_schema": _json_schema,
+    "code_parses": lambda maker: maker.pick(
+        (*({"language": name} for name in ("python", "json", "yaml", "sql")), {"language": "sql", "dialect": "mysql"})
+    ),
+    "must_not_leak": lambda maker: maker.pick(({}, {"kinds": ["email", "key"]}, {"allowed": ["a@example.org"]})),
     "max_chars": lambda maker: {"value": maker.pick((1, 20, 300, (1 << 20) - 1))},
     "must_cite": lambda _: {},
     "must_call_tool": lambda maker: {**_tool(maker), **_counts(maker)},

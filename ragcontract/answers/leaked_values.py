@@ -10,9 +10,9 @@ from typing import Any
 from msgspec import Struct
 
 from ragcontract.answers.personal_data import KINDS
+from ragcontract.core import bounds
 
 _MARK = re.compile(r"\[(email|phone|card|iban|key)\]")
-_MOST_ENDS, _LONGEST_LINE = 50, 2_000  # of the values in a question; values beyond are not allowed in the answer
 
 
 class Leak(Struct, frozen=True):
@@ -47,11 +47,11 @@ def masked_json(value: Any) -> Any:
 def leaks(text: str, kinds: Collection[str], allowed: Sequence[str] = ()) -> Iterator[Leak]:
     """Yield the values of kinds in a text, but for those that are allowed, in their order."""
     plain = _without(_unmarked(text), allowed)
-    found = masked(plain, kinds)
-    if found == plain:
+    of_kinds = masked(plain, kinds)
+    if of_kinds == plain:
         return
-    whole = masked(found)  # of kinds that nobody asked for, too, so that an excerpt has none of them
-    is_exact = found.count("\n") == plain.count("\n")
+    whole = masked(of_kinds)  # of kinds that nobody asked for, too, so that an excerpt has none of them
+    is_exact = of_kinds.count("\n") == plain.count("\n")
     # Masking other kinds adds marks, but only of these kinds.
     line, counted = 1, 0
     for mark in _MARK.finditer(whole):
@@ -64,7 +64,7 @@ def values_in(text: str) -> list[str]:
     """Return the values in a question, which an answer may repeat."""
     values: dict[str, None] = {}
     for line in _unmarked(text).splitlines():
-        if len(line) <= _LONGEST_LINE:
+        if len(line) <= bounds.VALUE_LINE:
             for kind in KINDS:
                 values.update(dict.fromkeys(_values_of(line, kind)))
     return list(values)
@@ -88,7 +88,7 @@ def _end_of(line: str, start: int, part: str, beginning: str, kind: str, *, is_l
     if is_last:
         return len(line) - len(part)
     end = start
-    for _ in range(_MOST_ENDS):
+    for _ in range(bounds.VALUE_ENDS):
         end = line.find(part, end + 1)
         if end < 0:
             return None

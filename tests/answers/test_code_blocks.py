@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from ragcontract.answers import code
-from ragcontract.answers.code import Block, Fault, Language, code_in, fault_of
+from ragcontract.answers import code_blocks as code
+from ragcontract.answers.code_blocks import Block, Fault, Language, code_in, fault_of
 from ragcontract.core import bounds
 
 DEEP = Fault("is nested too deeply")

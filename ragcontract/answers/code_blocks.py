@@ -6,12 +6,14 @@ of steps.
 """
 
 import ast
+import logging
 import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, TypeAlias
 
+import yaml
 from msgspec import Struct
 
 from ragcontract.answers.json_answer import NotJsonError, parsed
@@ -137,8 +139,6 @@ def _parse_json(text: str) -> None:
 
 
 def _parse_yaml(text: str) -> None:
-    import yaml
-
     class Loader(yaml.SafeLoader):
         depth = 0
 
@@ -184,8 +184,6 @@ def sql_fault(dialect: str | None) -> str | None:
 
 
 def _parse_sql(text: str, dialect: str | None) -> None:
-    import logging
-
     import sqlglot
     from sqlglot import errors, expressions
 
