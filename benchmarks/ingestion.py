@@ -38,6 +38,16 @@ ADDRESSES: Mapping[str, str] = {
     "page of all projects": "/",
     "page of the project": f"/p/{SLUG}",
     "page of settings": "/settings",
+    "page of production": f"/p/{SLUG}/production",
+    "page of production, flagged": f"/p/{SLUG}/production?flag=flagged",
+    "page of production, errors": f"/p/{SLUG}/production?flag=error",
+    "page of production, errors of a source": f"/p/{SLUG}/production?flag=error&source=production",
+    "page of candidates": f"/p/{SLUG}/candidates",
+    "candidates": f"/api/v1/projects/{SLUG}/candidates",
+    "candidates.jsonl": f"/api/v1/projects/{SLUG}/candidates.jsonl",
+    "interactions": f"/api/v1/projects/{SLUG}/interactions",
+    "interactions, slow": f"/api/v1/projects/{SLUG}/interactions?flag=slow",
+    "monitors": f"/api/v1/projects/{SLUG}/monitors",
 }
 TOPICS = ("refund", "invoice", "teammate", "workspace", "password", "webhook", "export", "plan", "role", "limit")
 TEXT = (
