@@ -153,6 +153,7 @@ def simulated(years: int = YEARS, trials: int = TRIALS) -> str:
 MADE = (4, 200)  # years in words, and interactions on an average day
 CHANGE_DAYS = 3  # of a change, after each year
 QUIET = 50  # days before each year, to learn
+TOUCHED = {"question_length", "unseen_grams", "empty_rate", "top_score", "golden_coverage"}  # by the change
 
 
 def measured_year(number: int) -> Counter[tuple[str, str]]:
@@ -201,7 +202,11 @@ def measured() -> str:
     with Pool(2) as pool:
         counts = sum(pool.imap_unordered(measured_year, range(years)), Counter[tuple[str, str]]())
     body = [
-        [monitor.label, f"{counts[name, 'false'] / years:.2f}", f"{counts[name, 'found']} of {years}"]
+        [
+            monitor.label,
+            f"{counts[name, 'false'] / years:.2f}",
+            f"{counts[name, 'found']} of {years}" if name in TOUCHED else "does not change",
+        ]
         if counts[name, "told"]
         else [monitor.label, "not enough to tell", ""]
         for name, monitor in MONITORS.items()
