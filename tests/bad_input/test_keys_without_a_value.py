@@ -41,7 +41,7 @@ UNSET = {
         [
             (
                 "1: answers.9: unknown key; known here: normalise, refusal_phrases, only_these, refusal, "
-                "missing_modes, composite"
+                "missing_modes, composite, must_not_leak"
             )
         ],
     ),
