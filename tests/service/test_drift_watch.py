@@ -14,9 +14,9 @@ from ragcontract.service.alert_delivery import Claimed, Webhook, body_of
 from ragcontract.service.audit import Author
 from ragcontract.service.database import DAY, Database, now_ms
 from ragcontract.service.production import drift_watch
-from ragcontract.service.production.day import MeasuredDay, measure
+from ragcontract.service.production.daily_rows import accept_level, store_day
 from ragcontract.service.production.drift_watch import LEASE, SETTLE, DriftWatch
-from ragcontract.service.production.judged_days import accept_level, store_day
+from ragcontract.service.production.measured_day import MeasuredDay, measure
 from ragcontract.service.tables import accepted_levels, alerts, audit, daily, interactions, projects, sketches, tasks
 from tests.service.alerting import alerts_of
 from tests.service.askers import client_of

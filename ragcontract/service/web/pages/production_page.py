@@ -23,9 +23,9 @@ from ragcontract.report.html.charts import Chart, Line, Point
 from ragcontract.service.database import DAY, now_ms
 from ragcontract.service.mounted import ProjectFile, project_in
 from ragcontract.service.production.candidates import COUNTED_DAYS, counted_lately
+from ragcontract.service.production.daily_rows import accept_level
 from ragcontract.service.production.drift import ENOUGH, date_of
 from ragcontract.service.production.interaction_list import Wanted, interactions_before, sources_of
-from ragcontract.service.production.judged_days import accept_level
 from ragcontract.service.production.monitor_days import MonitorSeries, monitors_since
 from ragcontract.service.production.monitors import false_alarms_a_month, shown_value
 from ragcontract.service.web.authentication import EDIT, READ
