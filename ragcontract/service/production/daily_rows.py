@@ -13,7 +13,7 @@ from ragcontract.service.production.measured_day import MeasuredDay
 from ragcontract.service.production.monitors import MONITORS
 from ragcontract.service.tables import accepted_levels, daily, projects, sketches
 
-_BEFORE = (bounds.MONITOR_ALARM_DAYS + WINDOW) * DAY  # what a day is compared with, or an alarm was raised by
+KNOWN = (bounds.MONITOR_ALARM_DAYS + WINDOW) * DAY  # as long an alarm may stand, and what it was compared with
 
 
 def store_day(connection: Connection, project: int, day: int, measured: MeasuredDay, now: int) -> None:
@@ -51,7 +51,7 @@ def _lock(connection: Connection, project: int) -> None:
 
 def days_before(connection: Connection, project: int, day: int) -> Mapping[str, Sequence[Measured]]:
     """Return the days that one is compared with, the oldest first, by the names of monitors."""
-    return days_of(connection, daily.c.project_id == project, daily.c.day >= day - _BEFORE, daily.c.day < day)
+    return days_of(connection, daily.c.project_id == project, daily.c.day >= day - KNOWN, daily.c.day < day)
 
 
 def days_of(connection: Connection, *wanted: "ColumnElement[bool]") -> dict[str, list[Measured]]:
@@ -78,7 +78,7 @@ def accept_level(connection: Connection, project: int, monitor: str, day: int, a
     """
     _lock(connection, project)
     of_monitor = daily.c.project_id == project, daily.c.monitor == monitor
-    known = days_of(connection, *of_monitor, daily.c.day >= day - _BEFORE).get(monitor, [])
+    known = days_of(connection, *of_monitor, daily.c.day >= day - KNOWN).get(monitor, [])
     if monitor not in MONITORS or not known or known[-1].day < day:
         return False
     mine = accepted_levels.c.project_id == project, accepted_levels.c.monitor == monitor

@@ -2,7 +2,7 @@
 
 The distance of a value x is z = (x − median) / max(1.4826·MAD, floor) over the like days (weekdays, or weekends) of the
 35 days before, as F. R. Hampel proposed it: up to half of these days may be out of the ordinary. A day that alarms is
-among the like days of later ones. So a level that stays becomes the usual one, after two to three weeks.
+among the like days of later ones. So a level that stays becomes the usual one, after two to five weeks.
 """
 
 from collections.abc import Iterable, Sequence

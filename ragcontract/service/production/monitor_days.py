@@ -7,7 +7,7 @@ from sqlalchemy import Connection, select
 
 from ragcontract.core.numbers import count
 from ragcontract.service.database import DAY
-from ragcontract.service.production.daily_rows import days_of
+from ragcontract.service.production.daily_rows import KNOWN, days_of
 from ragcontract.service.production.drift import (
     ENOUGH,
     LIKE_DAYS,
@@ -22,8 +22,6 @@ from ragcontract.service.production.drift import (
 )
 from ragcontract.service.production.monitors import MONITORS, Monitor, shown_value
 from ragcontract.service.tables import IS_ALARM, accepted_levels, daily
-
-STANDING_DAYS = 100  # how far back alarms are looked for: within 35 days, a new level becomes the usual one
 
 
 class Accepted(Struct, frozen=True, kw_only=True):
@@ -98,7 +96,7 @@ def monitors_since(connection: Connection, project: int, since: int) -> tuple[Mo
 
 def standing_alarms(connection: Connection, projects: Collection[int], now: int) -> Mapping[int, Sequence[Alarm]]:
     """Return the alarms that stand, by the ids of projects."""
-    since = now - now % DAY - STANDING_DAYS * DAY
+    since = now - now % DAY - KNOWN
     recent = IS_ALARM, daily.c.day >= since, daily.c.project_id.in_([*projects])
     wanted: dict[int, list[str]] = {}
     for project, name in connection.execute(select(daily.c.project_id, daily.c.monitor).where(*recent).distinct()):
