@@ -263,7 +263,7 @@ def test_an_alarm_of_two_days_is_since_the_first() -> None:
 @pytest.mark.parametrize("direction", [1, -1])
 def test_every_monitor_has_a_sentence(name: str, direction: int) -> None:
     monitor = MONITORS[name]
-    value, level = (0.9, 0.5) if monitor.is_rate else (900.0, 500.0)
+    value, level = (0.9, 0.5) if monitor.scale == "rate" else (900.0, 500.0)
     values = [level] * 10 + [value if direction > 0 else level / 100]
     days = all_compared(monitor, days_of(values, 2_000))
     assert days[-1].alarm == direction

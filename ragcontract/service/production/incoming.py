@@ -1,4 +1,4 @@
-"""The body of a request with interactions: each is judged by itself, and becomes what the database stores of it.
+"""The body of a request with interactions: each is checked by itself, and becomes what the database stores of it.
 
 The names of the RAG Eval Harness mean the same as ours: ``logs``, ``answer``, ``status``, ``confidence_score`` and
 ``user_feedback``.
