@@ -13,7 +13,7 @@ from ragcontract.service.production.measured_day import MeasuredDay
 from ragcontract.service.production.monitors import MONITORS
 from ragcontract.service.tables import accepted_levels, daily, projects, sketches
 
-KNOWN = (bounds.MONITOR_ALARM_DAYS + WINDOW) * DAY  # as long an alarm may stand, and what it was compared with
+KNOWN = (bounds.MONITOR_ALARM_DAYS + WINDOW) * DAY  # so long an alarm may stand, with the days it was compared with
 
 
 def store_day(connection: Connection, project: int, day: int, measured: MeasuredDay, now: int) -> None:
