@@ -1,6 +1,6 @@
 """How often monitors of production raise a false alarm, and how often they find a change: `python -m benchmarks.drift`.
 
-Draws years of days in which nothing changes, and days of a change, and judges them by
+Draws years of days in which nothing changes, and days of a change, and compares them by
 `ragcontract/service/production/drift.py`. Weekdays have 1.2 times the interactions of an average day, and days of
 weekends half of them. Lengths of questions are lognormal, and shorter on weekends; the median of a day is drawn as the
 order statistic that it is, and the number of errors from a binomial distribution. Besides, each day has a level of its
@@ -25,14 +25,14 @@ from sqlalchemy import select
 from benchmarks import tables
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import Location
-from ragcontract.service.database import Database, database_url
+from ragcontract.service.database import DAY, Database, database_url
 from ragcontract.service.demo.demo_questions import TOPICS
 from ragcontract.service.demo.demo_traffic import EMPTIES, ERRORS, NEW_EMPTIES, golden_questions, interaction
 from ragcontract.service.migrate import migrate
-from ragcontract.service.production.day import measure
-from ragcontract.service.production.drift import DAY, WINDOW, Measured, is_weekend, judge, judged
+from ragcontract.service.production.daily_rows import store_day
+from ragcontract.service.production.drift import WINDOW, Measured, all_compared, compared, is_weekend
 from ragcontract.service.production.golden_coverage import GoldenSet
-from ragcontract.service.production.judged_days import store_day
+from ragcontract.service.production.measured_day import measure
 from ragcontract.service.production.monitors import MONITORS
 from ragcontract.service.projects_and_runs import add_project
 from ragcontract.service.tables import daily, interactions
@@ -105,7 +105,7 @@ def alarms(monitor: str, volume: int, years: int) -> tuple[float, float]:
     for _ in range(years):
         first = MONDAY - before * DAY
         days = [day_of(monitor, first + place * DAY, volume, LEVELS[monitor], random) for place in range(before + YEAR)]
-        year = [day for day in judged(MONITORS[monitor], days) if day.day >= MONDAY]
+        year = [day for day in all_compared(MONITORS[monitor], days) if day.day >= MONDAY]
         raised += sum(day.alarm != 0 for day in year)
         plain += sum(day.z is not None and abs(day.z) > PLAIN for day in year)
     return raised / years, plain / years
@@ -121,8 +121,7 @@ def found(change: Changed, volume: int, trials: int) -> float:
         later = [draw(begins + place * DAY, level=change.level) for place in range(FOUND_AFTER)]
         known = days[:-1]
         for each in (days[-1], *later):
-            z, alarm = judge(monitor, known, each)
-            known.append(each._replace(z=z, alarm=alarm))
+            known.append(compared(monitor, known, each))
         hits += any(each.alarm > 0 for each in known[-FOUND_AFTER:])
     return hits / trials
 
@@ -157,7 +156,7 @@ TOUCHED = {"question_length", "unseen_grams", "empty_rate", "top_score", "golden
 
 
 def measured_year(number: int) -> Counter[tuple[str, str]]:
-    """Store, measure and judge a year of questions in words, and a change after it; count the alarms of monitors."""
+    """Store, measure and compare a year of questions in words, and a change after it; count the alarms of monitors."""
     random, counts = Random(f"year {number}"), Counter[tuple[str, str]]()
     golden = GoldenSet(
         [

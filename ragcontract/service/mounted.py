@@ -118,6 +118,15 @@ def project_in(folder: Path, slug: str) -> MountedProject | None:
     return project
 
 
+def project_file(folder: Path | None, slug: str) -> ProjectFile:
+    """Return what a project's file says; the defaults if it has none, or one that cannot be read."""
+    try:
+        project = None if folder is None else project_in(folder, slug)
+    except InputError:
+        project = None
+    return ProjectFile() if project is None else project.file
+
+
 def folders_in(folder: Path) -> list[Path]:
     """Return what could be projects in a folder, sorted by name; raises InputError if it cannot be read."""
     try:

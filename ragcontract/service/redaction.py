@@ -11,10 +11,12 @@ from ragcontract.answers.answer_text import Answer
 from ragcontract.answers.metric_options import CannotScoreError
 from ragcontract.answers.personal_data import KINDS
 from ragcontract.answers.regexes import compiled
+from ragcontract.core.safe_text import shorten
 from ragcontract.service.database import storable
 from ragcontract.service.mounted import REDACTED
 
 OWN = "[redacted]"  # what a pattern of a project matches
+MARGIN = 1_000  # characters; no card or key is longer
 
 
 class Redactor:
@@ -41,6 +43,10 @@ class Redactor:
                 return OWN
             text = "".join([*parts, text[at:]])
         return text
+
+    def beginning(self, text: str, most: int) -> str:
+        """Return the beginning of a text as it may be stored. What is at its end is whole when it is looked for."""
+        return shorten(self.text(text[: most + MARGIN]), most)
 
     def json(self, value: Any) -> Any:
         """Return decoded JSON with all its texts as they may be stored."""

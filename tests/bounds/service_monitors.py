@@ -7,11 +7,11 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import Location
 from ragcontract.service.database import DAY
 from ragcontract.service.production import drift_watch
-from ragcontract.service.production.day import MeasuredDay, Value, measure
+from ragcontract.service.production.daily_rows import store_day
 from ragcontract.service.production.drift import Measured, standing
 from ragcontract.service.production.drift_watch import REST, Turns, rest_after
 from ragcontract.service.production.golden_coverage import GoldenSet
-from ragcontract.service.production.judged_days import store_day
+from ragcontract.service.production.measured_day import MeasuredDay, Value, measure
 from ragcontract.service.production.question_similarity import Near
 from ragcontract.service.tables import interactions
 from tests.bounds.lab import Case, Cases, Lab

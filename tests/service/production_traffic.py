@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,10 @@ import msgspec
 from sqlalchemy import Connection, func, select, update
 
 from ragcontract.service.database import DAY, Database
+from ragcontract.service.production.daily_rows import store_day
 from ragcontract.service.production.drift_watch import DriftWatch
 from ragcontract.service.production.interactions import question_digest
+from ragcontract.service.production.measured_day import MeasuredDay, Value
 from ragcontract.service.projects_and_runs import add_project
 from ragcontract.service.tables import daily, interactions, projects, tasks
 
@@ -18,6 +21,7 @@ TODAY = round(datetime(2026, 11, 30, tzinfo=UTC).timestamp() * 1_000)  # a Monda
 NOON = TODAY + DAY // 2
 QUESTION = "How do I cancel my order number {} today?"  # so many characters long, with four digits
 LONGER = "Please tell me as soon as you can how I might cancel my order number {} of yesterday?"
+WEEKS = 20  # days, with enough weekdays to tell something of the last ones
 Row = dict[str, Any]
 
 
@@ -65,6 +69,20 @@ def store(database: Database, project: int, rows: Iterable[Row], *, late: bool =
             connection.execute(lower.values(unmeasured_from=day))
 
     database.write(job)
+
+
+def store_days(
+    database: Database, project: int, *, changed: int, first: int = WEEKS, last: int = 1, now: int = NOON
+) -> None:
+    """Store days as if they had been measured; since some days ago, questions are longer."""
+    for day in range(first, last - 1, -1):
+        question = LONGER if day <= changed else QUESTION
+        values = {
+            "volume": Value(n=120, value=120.0),
+            "question_length": Value(n=120, value=float(len(question.format(1_000)))),
+        }
+        of_day = MeasuredDay(values=values, sketches={})
+        database.write(partial(store_day, project=project, day=TODAY - day * DAY, measured=of_day, now=now))
 
 
 def watch_of(

@@ -1,32 +1,30 @@
-"""The thread that measures production: which days it measures, again and once, what it raises, what people accept."""
+"""The thread that measures production: which days it measures, again and once, and what it raises."""
 
 import threading
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
 import pytest
 from sqlalchemy import Connection, delete, func, select, update
 from sqlalchemy.exc import OperationalError
 
 from ragcontract.core import bounds
-from ragcontract.service.alert_delivery import Claimed, Webhook, body_of
-from ragcontract.service.audit import Author
 from ragcontract.service.database import DAY, Database, now_ms
 from ragcontract.service.production import drift_watch
-from ragcontract.service.production.day import MeasuredDay, measure
+from ragcontract.service.production.daily_rows import store_day
 from ragcontract.service.production.drift_watch import LEASE, SETTLE, DriftWatch
-from ragcontract.service.production.judged_days import accept_level, store_day
-from ragcontract.service.tables import accepted_levels, alerts, audit, daily, interactions, projects, sketches, tasks
+from ragcontract.service.production.measured_day import MeasuredDay, measure
+from ragcontract.service.tables import alerts, daily, interactions, projects, sketches, tasks
 from tests.service.alerting import alerts_of
 from tests.service.askers import client_of
-from tests.service.conftest import HOSTILE, opened_database
+from tests.service.conftest import opened_database
 from tests.service.mounting import Mounted
 from tests.service.production_traffic import (
     LONGER,
     NOON,
     QUESTION,
     TODAY,
+    WEEKS,
     Row,
     all_days,
     asked,
@@ -37,16 +35,21 @@ from tests.service.production_traffic import (
     unmeasured,
     watch_of,
 )
-from tests.service.test_alert_page import desk_with
 
 SIX_WEEKS = 42
-WEEKS = 20  # days, with enough weekdays to tell something of the last ones
+TWO_WEEKS = 14  # which tell something of Thursday and Friday
+FEW = 5  # interactions a day, where nobody compares it
 
 
-def traffic(changed: int, first: int = WEEKS, last: int = 1) -> list[Row]:
+def traffic(changed: int, first: int = WEEKS) -> list[Row]:
     """Return what was asked each day; since some days ago, questions are longer."""
-    days = range(first, last - 1, -1)
+    days = range(first, 0, -1)
     return [row for day in days for row in asked(day, 105 + day % 7, question=LONGER if day <= changed else QUESTION)]
+
+
+def few(first: int) -> list[Row]:
+    """Return what was asked each day, which is too little to compare."""
+    return [row for day in range(first, 0, -1) for row in asked(day, FEW)]
 
 
 def test_six_weeks_that_are_sent_at_once_are_measured_at_the_next_look(database: Database) -> None:
@@ -76,15 +79,6 @@ def test_an_alarm_is_an_alert_once(database: Database) -> None:
     store(database, project, asked(0, 107, question=LONGER), late=False)
     watch_of(database, now=NOON + DAY).look()
     assert len(alerts_of(database)) == number
-
-
-@pytest.mark.parametrize(("changed", "is_alert"), [(17, False), (14, True), (13, True)])
-def test_an_alarm_that_began_long_ago_is_no_alert(changed: int, is_alert: bool, database: Database) -> None:
-    project = new_project(database)
-    store(database, project, traffic(changed=changed, first=WEEKS + changed))
-    watch_of(database, now=TODAY + SETTLE).look()
-    assert days_of(database, project, "question_length")[changed].alarm == 1
-    assert bool([alert for alert in alerts_of(database) if alert.payload.monitor == "question_length"]) == is_alert
 
 
 def test_late_interactions_that_move_an_alarm_by_a_day_raise_no_other_alert(database: Database) -> None:
@@ -152,7 +146,7 @@ def test_measuring_again_changes_nothing(database: Database) -> None:
 
 def test_days_in_any_order_are_as_if_they_came_in_time(database: Database) -> None:
     one, other, watch = new_project(database, "one"), new_project(database, "other"), watch_of(database)
-    rows = traffic(changed=5, first=20)
+    rows = traffic(changed=4, first=TWO_WEEKS)
     store(database, one, rows)
     watch.look()
     for day in (1, 2, 0):
@@ -177,7 +171,7 @@ def test_what_comes_late_while_days_are_measured_is_not_lost(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project, come = new_project(database), set[int]()
-    store(database, project, traffic(changed=0, first=12))
+    store(database, project, few(12))
 
     def come_late(day: int) -> None:
         if day in {3, 7} and day not in come:
@@ -186,16 +180,15 @@ def test_what_comes_late_while_days_are_measured_is_not_lost(
 
     while_measuring(monkeypatch, come_late)
     watch = watch_of(database)
-    before = 105 + 9 % 7
     watch.look()
-    assert (days_of(database, project)[9].n, unmeasured(database, project)) == (before, 9)
+    assert (days_of(database, project)[9].n, unmeasured(database, project)) == (FEW, 9)
     watch.look()
-    assert (days_of(database, project)[9].n, unmeasured(database, project)) == (before + 10, None)
+    assert (days_of(database, project)[9].n, unmeasured(database, project)) == (FEW + 10, None)
 
 
 def test_whoever_dies_leaves_the_rest_to_the_next(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     project = new_project(database)
-    store(database, project, traffic(changed=0, first=12))
+    store(database, project, few(12))
 
     def die(day: int) -> None:
         if day == 6:
@@ -217,7 +210,7 @@ def test_whoever_dies_leaves_the_rest_to_the_next(database: Database, monkeypatc
 def test_two_services_measure_each_day_once(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = [new_project(database, f"p{number}") for number in range(3)]
     for number in numbers:
-        store(database, number, traffic(changed=3, first=20))
+        store(database, number, traffic(changed=4, first=TWO_WEEKS))
     measured: list[int] = []
     while_measuring(monkeypatch, measured.append)
     other = Database(database.url)
@@ -236,15 +229,15 @@ def test_two_services_measure_each_day_once(database: Database, monkeypatch: pyt
     watch_of(database).look()  # what the other one had claimed
     other.close()
     assert failures == []
-    assert sorted(measured) == sorted([*range(1, 21)] * 3)
-    assert [len(days_of(database, number)) for number in numbers] == [20, 20, 20]
+    assert sorted(measured) == sorted([*range(1, TWO_WEEKS + 1)] * 3)
+    assert [len(days_of(database, number)) for number in numbers] == [TWO_WEEKS] * 3
     lengths = [alert for alert in alerts_of(database) if alert.payload.monitor == "question_length"]
     assert len(lengths) == 3
 
 
 def test_whoever_has_lost_a_project_changes_nothing(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     project = new_project(database)
-    store(database, project, traffic(changed=0, first=5))
+    store(database, project, few(5))
 
     def taken(day: int) -> None:
         if day == 3:
@@ -298,7 +291,7 @@ def test_a_project_that_took_long_rests(database: Database, monkeypatch: pytest.
 
 def test_days_whose_interactions_are_deleted_stay_as_they_were(database: Database) -> None:
     project = new_project(database)
-    store(database, project, traffic(changed=0, first=20))
+    store(database, project, few(20))
     watch_of(database).look()
     before = days_of(database, project)
     keep = update(projects).values(keep_days=10, unmeasured_from=TODAY - 20 * DAY)
@@ -371,111 +364,6 @@ def test_coverage_is_of_the_mounted_contract(database: Database, tmp_path: Any) 
     database.write(lambda connection: connection.execute(update(projects).values(unmeasured_from=TODAY - DAY)))
     watch.look()
     assert days_of(database, project, "golden_coverage")[1].value == 0.25
-
-
-def test_an_accepted_level_ends_the_alarm_and_is_recorded(database: Database) -> None:
-    project = new_project(database)
-    store(database, project, traffic(changed=5))
-    watch_of(database).look()
-    before = days_of(database, project, "question_length")
-    author = Author(actor="user:ana", at=NOON)
-    day = TODAY - 5 * DAY
-    assert database.write(lambda connection: accept_level(connection, project, "question_length", day, author))
-    after = days_of(database, project, "question_length")
-    assert [row.alarm for row in after.values()] == [0] * WEEKS
-    assert [row.z for row in after.values()] == [row.z if number > 5 else None for number, row in before.items()]
-    with database.read() as connection:
-        (level,) = connection.execute(select(accepted_levels)).all()
-        (noted,) = connection.execute(select(audit)).all()
-    assert (level.monitor, level.day, level.accepted_by, level.accepted_at) == (
-        "question_length",
-        day,
-        "user:ana",
-        NOON,
-    )
-    assert (noted.action, noted.subject, noted.detail) == (
-        "level.accept",
-        "project:docs",
-        "question_length since 25 Nov",
-    )
-    others = days_of(database, project, "volume")
-    assert others[3].z is not None  # of other monitors, nothing is accepted
-
-
-def test_after_a_level_is_accepted_the_monitor_learns_it(database: Database) -> None:
-    project = new_project(database)
-    store(database, project, traffic(changed=16))
-    watch_of(database).look()
-    author, day = Author(actor="user:ana", at=NOON), TODAY - 16 * DAY
-    database.write(lambda connection: accept_level(connection, project, "question_length", day, author))
-    lengths = days_of(database, project, "question_length")
-    assert [number for number in range(16, 0, -1) if lengths[number].z is not None] == [4, 3]  # Thursday and Friday
-    assert lengths[4].z == 0
-    store(database, project, asked(0, question=QUESTION), late=False)
-    watch_of(database, now=NOON + DAY).look()
-    assert days_of(database, project, "question_length")[0].alarm == -1
-
-
-def test_a_level_is_accepted_again_from_a_later_day(database: Database) -> None:
-    project = new_project(database)
-    store(database, project, traffic(changed=5))
-    watch_of(database).look()
-    author = Author(actor="user:ana", at=NOON)
-    for days in (5, 3):
-        day = TODAY - days * DAY
-        assert database.write(lambda connection, day=day: accept_level(connection, project, "volume", day, author))  # type: ignore[misc]
-    with database.read() as connection:
-        assert connection.execute(select(accepted_levels.c.day)).scalars().all() == [TODAY - 3 * DAY]
-
-
-@pytest.mark.parametrize(("monitor", "day"), [("nothing", 5), ("volume", -3), (HOSTILE, 5)])
-def test_what_has_no_such_day_is_not_accepted(monitor: str, day: int, database: Database) -> None:
-    project = new_project(database)
-    store(database, project, traffic(changed=5, first=10))
-    watch_of(database).look()
-    author = Author(actor="user:ana", at=NOON)
-    accepted = database.write(lambda c: accept_level(c, project, monitor, TODAY - day * DAY, author))
-    assert not accepted
-    with database.read() as connection:
-        assert connection.execute(select(accepted_levels)).all() == []
-
-
-def test_an_alert_links_to_the_page_and_names_the_monitor(database: Database) -> None:
-    project = new_project(database, "docs")
-    store(database, project, traffic(changed=5))
-    watch_of(database).look()
-    with database.read() as connection:
-        rows = connection.execute(select(alerts).order_by(alerts.c.id)).all()
-    webhook = Webhook(url="https://hooks.example.com", service="https://rag.example.com")
-    bodies = [
-        msgspec.json.decode(body_of(Claimed(row.id, project, row.kind, row.payload, row.created_at, 1), webhook))
-        for row in rows
-    ]
-    body = next(body for body in bodies if body["monitor"] == "question_length")
-    assert (body["kind"], body["day"]) == ("drift", TODAY - 5 * DAY)
-    assert body["url"] == "https://rag.example.com/p/docs/production"
-    assert body["text"].startswith("docs: Questions are longer since 25 Nov: median 87 characters")
-    assert body["text"].endswith(" https://rag.example.com/p/docs/production")
-
-
-def test_the_page_of_alerts_shows_it(database: Database) -> None:
-    project = new_project(database)
-    store(database, project, traffic(changed=5))
-    watch_of(database).look()
-    with desk_with(database, None) as desk:
-        text = desk.get("/settings/alerts")
-    assert "Questions are longer since 25 Nov" in text
-    assert 'href="/p/docs/production"' in text
-    assert "production changed" in text
-
-
-def test_alarms_of_a_project_with_a_hostile_name_are_alerts(database: Database) -> None:
-    project = new_project(database)
-    database.write(lambda connection: connection.execute(update(projects).values(name=HOSTILE)))
-    store(database, project, [row | {"query": f"{HOSTILE} {row['query']}"} for row in traffic(changed=5)])
-    watch_of(database).look()
-    assert {alert.kind for alert in alerts_of(database)} == {"drift"}
-    assert all("<script>" not in alert.payload.summary for alert in alerts_of(database))
 
 
 def test_the_service_measures_by_itself(

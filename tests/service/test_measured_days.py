@@ -10,8 +10,8 @@ from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import Location
 from ragcontract.service.database import DAY, Database
-from ragcontract.service.production.day import KNOWN_DAYS, NEW, measure
 from ragcontract.service.production.golden_coverage import FEWEST, GoldenSet
+from ragcontract.service.production.measured_day import KNOWN_DAYS, NEW, measure
 from ragcontract.service.production.monitors import MONITORS
 from ragcontract.service.production.sketches import Sketch, grams_in, union_of
 from ragcontract.service.tables import sketches

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -53,10 +54,9 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    """A project with candidates, interactions and an alarm; another one without any."""
-    database = Database(database_url(str(tmp_path / "service.db")))
+def production(folder: Path) -> Database:
+    """Return a project with candidates, interactions and an alarm; another one without any."""
+    database = Database(database_url(str(folder / "service.db")))
     migrate(database)
     add_project_row(database, "docs")
     add_project_row(database, "empty")
@@ -69,16 +69,36 @@ def database(tmp_path: Path) -> Iterator[Database]:
     lengths = [45.0] * 40 + [61.0] * 3
     add_days(database, "question_length", lengths, last=now_ms() - DAY, z={0: 8.0, 1: 8.0, 2: 8.0}, alarms={2: 1})
     add_days(database, "error_rate", [0.02, 0.03] * 20, last=now_ms() - DAY)
-    yield database
-    database.close()
+    return database
+
+
+@contextmanager
+def desk_of(database: Database, folder: Path) -> Iterator[Demo]:
+    """Run a service and log an editor in."""
+    key = database.write(lambda connection: new_user(connection, "ana", "editor"))
+    cookie = database.write(lambda connection: new_session(connection, key))
+    with running(database, project(folder / "projects", file="name: Docs\n")) as service:
+        yield Demo(service.url, cookie)
+
+
+@pytest.fixture(scope="module")
+def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    """A service for all tests that only read."""
+    folder = tmp_path_factory.mktemp("unchanged")
+    with closing(production(folder)) as database, desk_of(database, folder) as desk:
+        yield desk
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    with closing(production(tmp_path)) as database:
+        yield database
 
 
 @pytest.fixture
 def desk(database: Database, tmp_path: Path) -> Iterator[Demo]:
-    key = database.write(lambda connection: new_user(connection, "ana", "editor"))
-    cookie = database.write(lambda connection: new_session(connection, key))
-    with running(database, project(tmp_path / "projects", file="name: Docs\n")) as service:
-        yield Demo(service.url, cookie)
+    with desk_of(database, tmp_path) as desk:
+        yield desk
 
 
 def focus(page: Page, selector: str) -> None:
@@ -93,10 +113,10 @@ def focus(page: Page, selector: str) -> None:
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("question", JOURNEYS)
 def test_a_page_answers_its_question_in_three_actions_of_a_keyboard(
-    question: str, width: int, chromium: Browser, desk: Demo
+    question: str, width: int, chromium: Browser, unchanged: Demo
 ) -> None:
     links, answer = JOURNEYS[question]
-    with opened(chromium, desk, viewport={"width": width, "height": HEIGHT}) as page:
+    with opened(chromium, unchanged, viewport={"width": width, "height": HEIGHT}) as page:
         for link in links:
             follow(page, link)
         assert is_on_first_screen(page, answer) or page.locator("main h2").first.is_visible(), page.inner_text("main")
@@ -105,10 +125,12 @@ def test_a_page_answers_its_question_in_three_actions_of_a_keyboard(
 
 
 @pytest.mark.parametrize("path", ["/p/docs/production", "/p/docs/candidates", "/p/docs/candidates?state=accepted"])
-def test_a_page_is_whole_without_scripts_in_the_dark_and_on_paper(path: str, chromium: Browser, desk: Demo) -> None:
+def test_a_page_is_whole_without_scripts_in_the_dark_and_on_paper(
+    path: str, chromium: Browser, unchanged: Demo
+) -> None:
     for look in LOOKS:
-        with opened(chromium, desk, viewport={"width": 1200, "height": HEIGHT}, **look) as page:
-            page.goto(f"{desk.url}{path}")
+        with opened(chromium, unchanged, viewport={"width": 1200, "height": HEIGHT}, **look) as page:
+            page.goto(f"{unchanged.url}{path}")
             page.locator("details").evaluate_all("each => each.forEach(details => details.open = true)")
             assert page.evaluate(UNREADABLE) == []
             assert "<script>alert(1)</script>" in page.inner_text("main") or path.endswith("accepted")
@@ -176,15 +198,15 @@ def test_the_new_level_is_accepted_with_a_keyboard(
         assert connection.execute(select(accepted_levels.c.monitor)).scalars().all() == ["question_length"]
 
 
-def test_interactions_are_filtered_and_paged_with_a_keyboard(chromium: Browser, desk: Demo) -> None:
-    with opened(chromium, desk, viewport={"width": 400, "height": HEIGHT}) as page:
-        page.goto(f"{desk.url}/p/docs/production")
+def test_interactions_are_filtered_and_paged_with_a_keyboard(chromium: Browser, unchanged: Demo) -> None:
+    with opened(chromium, unchanged, viewport={"width": 400, "height": HEIGHT}) as page:
+        page.goto(f"{unchanged.url}/p/docs/production")
         focus(page, "select[name=flag]")
         page.keyboard.type("slow")
         follow(page, "Show")
         assert page.url.endswith("flag=slow&source=&day=#interactions")
         assert page.locator(".interaction").count() == 2
-        page.goto(f"{desk.url}/p/docs/production")
+        page.goto(f"{unchanged.url}/p/docs/production")
         follow(page, "Older")
         assert "Question 30?" in page.inner_text("#interactions")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -25,8 +25,7 @@ from ragcontract.core.numbers import mebibytes
 from ragcontract.core.safe_text import shorten
 from ragcontract.registry import BUILT_IN
 from ragcontract.service.known_contract import KnownContract, golden_of
-from ragcontract.service.mounted import REDACTED, project_in
-from ragcontract.service.production.interactions import question_digest
+from ragcontract.service.production.interactions import asked_texts, question_digest
 from ragcontract.service.redaction import redactor
 
 NOTHING_WANTED = (
@@ -34,7 +33,7 @@ NOTHING_WANTED = (
 )
 FILE = "row.jsonl"
 _WORD = re.compile(r"\w+")
-_kept: dict[tuple[str, Sequence[str]], "GoldenQuestions"] = {}  # of the projects that are looked at
+_kept: dict[tuple[str, tuple[str, ...]], "GoldenQuestions"] = {}  # of the projects that are looked at
 _keeping = threading.Lock()
 KEPT = 4
 
@@ -56,18 +55,9 @@ class GoldenQuestions(Struct, frozen=True, kw_only=True):
         return golden_id if golden_id in self.ids else self.by_digest.get(question_digest(row["query"]))
 
 
-def patterns_of(mounts: Path | None, slug: str) -> Sequence[str]:
-    """Return what is taken out of the texts of a project: what its file says, or all that is known by name."""
-    try:
-        project = project_in(mounts, slug) if mounts is not None else None
-    except InputError:
-        project = None
-    return REDACTED if project is None else project.file.redact
-
-
-def golden_questions(contract: KnownContract, patterns: Sequence[str]) -> GoldenQuestions:
+def golden_questions(contract: KnownContract, patterns: tuple[str, ...]) -> GoldenQuestions:
     """Return the questions of a contract, without what a project takes out of texts."""
-    key = contract.digest or "", tuple(patterns)
+    key = contract.digest or "", patterns
     with _keeping:
         questions = _kept.pop(key, None) or _questions(golden_of(contract), patterns)
         _kept[key] = questions  # the newest at the end
@@ -76,12 +66,11 @@ def golden_questions(contract: KnownContract, patterns: Sequence[str]) -> Golden
     return questions
 
 
-def _questions(golden: Mapping[str, GoldenQuery], patterns: Sequence[str]) -> GoldenQuestions:
+def _questions(golden: Mapping[str, GoldenQuery], patterns: tuple[str, ...]) -> GoldenQuestions:
     redact = redactor(patterns)
     by_digest, modes = dict[str, str](), list[Mode]()
     for query in golden.values():
-        turns = (query.answer.turns or ()) if query.answer else ()
-        for text in (query.query, *turns[:1]):
+        for text in asked_texts(query):
             for compared in (text, redact.text(text)):
                 by_digest.setdefault(question_digest(compared), query.id)
         if query.answer and query.answer.expected_mode:

@@ -2,7 +2,7 @@
 
 The distance of a value x is z = (x − median) / max(1.4826·MAD, floor) over the like days (weekdays, or weekends) of the
 35 days before, as F. R. Hampel proposed it: up to half of these days may be out of the ordinary. A day that alarms is
-among the like days of later ones. So a level that stays becomes the usual one, after two to three weeks.
+among the like days of later ones. So a level that stays becomes the usual one, after two to five weeks.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,9 +15,9 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from ragcontract.core import bounds
+from ragcontract.service.database import DAY
 from ragcontract.service.production.monitors import MONITORS, TO_COMPARE, Monitor, floor_of, shown_value
 
-DAY = 86_400_000  # in milliseconds, as in the database
 SATURDAY = 5
 WINDOW = 35  # days before that a day is compared with
 LIKE_DAYS = 8  # of them that there must be
@@ -41,13 +41,6 @@ class Measured(NamedTuple):
     alarm: int = 0  # 1 or -1 on the day on which an alarm begins
 
 
-class Verdict(NamedTuple):
-    """What is said of a day: None and 0 if there is not enough to tell."""
-
-    z: float | None
-    alarm: int
-
-
 class Alarm(Struct, frozen=True, kw_only=True):
     """An alarm of a monitor that stands."""
 
@@ -65,10 +58,13 @@ class Alarm(Struct, frozen=True, kw_only=True):
         monitor = MONITORS[self.monitor]
         what = monitor.up if self.direction > 0 else monitor.down
         text = f"{what} since {date_of(self.since)}: {monitor.value}{shown_value(monitor, self.value)}"
-        if self.usual is None:
-            return text
-        low, high = (shown_value(monitor, each, unit=False) for each in self.usual)
-        return f"{text}, usually {low}" + (f" to {high}" if high != low else "")
+        return text if self.usual is None else f"{text}, {usual_words(monitor, self.usual)}"
+
+
+def usual_words(monitor: Monitor, usual: tuple[float, float]) -> str:
+    """Return between which values most days are, as "usually 43 to 47"."""
+    low, high = (shown_value(monitor, each, unit=False) for each in usual)
+    return f"usually {low}" + (f" to {high}" if high != low else "")
 
 
 MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -102,18 +98,19 @@ def like_days(monitor: Monitor, before: Sequence[Measured], day: int, accepted: 
     return enough if monitor.needs_many else alike
 
 
-def judge(monitor: Monitor, before: Sequence[Measured], today: Measured, accepted: int | None = None) -> Verdict:
-    """Return the distance of a day's value, and whether an alarm begins on that day.
+def compared(monitor: Monitor, before: Sequence[Measured], today: Measured, accepted: int | None = None) -> Measured:
+    """Return a day with how far its value is from the usual one, and whether an alarm begins on it.
 
     ``before`` are the earlier days with what came out of them, the oldest first.
     """
     z = distance(monitor, before, today, accepted)
+    today = today._replace(z=z, alarm=0)
     if z is None or standing(before, accepted) is not None:
-        return Verdict(z, 0)
+        return today
     direction = 1 if z > 0 else -1
     previous = _previous(before, today.day)
     runs_on = previous is not None and previous * direction > TWICE and abs(z) > TWICE
-    return Verdict(z, direction if abs(z) > AT_ONCE or runs_on else 0)
+    return today._replace(alarm=direction) if abs(z) > AT_ONCE or runs_on else today
 
 
 def distance(monitor: Monitor, before: Sequence[Measured], today: Measured, accepted: int | None) -> float | None:
@@ -155,12 +152,11 @@ def standing(days: Sequence[Measured], accepted: int | None = None) -> Measured 
     return days[raised]
 
 
-def judged(monitor: Monitor, days: Iterable[Measured], accepted: int | None = None) -> list[Measured]:
+def all_compared(monitor: Monitor, days: Iterable[Measured], accepted: int | None = None) -> list[Measured]:
     """Return the days of a monitor, the oldest first, each with what comes out of it."""
     done: list[Measured] = []
     for each in days:
-        z, alarm = judge(monitor, done[-bounds.MONITOR_ALARM_DAYS :], each, accepted)
-        done.append(each._replace(z=z, alarm=alarm))
+        done.append(compared(monitor, done[-bounds.MONITOR_ALARM_DAYS :], each, accepted))
     return done
 
 

@@ -19,9 +19,9 @@ from ragcontract.core import bounds
 from ragcontract.service.database import DAY, BusyError, Database, insert_if_new, now_ms, seconds
 from ragcontract.service.known_contract import contract_digest, contract_of, golden_of
 from ragcontract.service.mounted import ProjectFile
-from ragcontract.service.production.day import NEW, measure, of_production
+from ragcontract.service.production.daily_rows import store_day
 from ragcontract.service.production.golden_coverage import GoldenSet
-from ragcontract.service.production.judged_days import store_day
+from ragcontract.service.production.measured_day import NEW, measure, of_production
 from ragcontract.service.tables import daily, interactions, projects, sketches, tasks
 
 NAME = "drift"

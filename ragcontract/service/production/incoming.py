@@ -1,4 +1,4 @@
-"""The body of a request with interactions: each is judged by itself, and becomes what the database stores of it.
+"""The body of a request with interactions: each is checked by itself, and becomes what the database stores of it.
 
 The names of the RAG Eval Harness mean the same as ours: ``logs``, ``answer``, ``status``, ``confidence_score`` and
 ``user_feedback``.
@@ -27,7 +27,6 @@ from ragcontract.service.production.interactions import PLAYGROUND, question_dig
 from ragcontract.service.production.project_settings import ProjectSettings
 
 SOURCE = "production"  # unless the sender names another
-_MARGIN = 1_000  # characters; what is at the end of a text that is cut is whole when it is redacted
 _FAILED = frozenset({"error", "errored", "failed", "failure", "exception", "timeout", "timed_out", "timed out"})
 _FIRST_FAILED = 400  # as a status of HTTP
 _FEEDBACK: Mapping[object, int] = {
@@ -272,7 +271,7 @@ def _stored(item: NewInteraction, settings: ProjectSettings, now: int) -> Stored
         "query": query,
         "query_sha": question_digest(query),
         "response": None if response is None else redactor.text(response),
-        "error": None if error is None else _cut(error, settings),
+        "error": None if error is None else redactor.beginning(error, bounds.INTERACTION_ERROR),
         "results": None if item.results is None else _results(item.results, settings),
         "latency_ms": item.latency_ms,
         "confidence": _either(item, "confidence", "confidence_score"),
@@ -345,10 +344,6 @@ def _feedback(item: NewInteraction) -> int | None:
     if known is None and feedback != 0:
         raise _WrongError("feedback: expected -1, 0 or 1, or a word such as thumbs_up or negative")
     return known or 0
-
-
-def _cut(error: str, settings: ProjectSettings) -> str:
-    return shorten(settings.redactor.text(error[: bounds.INTERACTION_ERROR + _MARGIN]), bounds.INTERACTION_ERROR)
 
 
 def _results(results: Sequence[ReturnedResult], settings: ProjectSettings) -> str:

@@ -13,6 +13,7 @@ from msgspec import Struct
 from sqlalchemy import Connection, RowMapping, func, select
 
 from ragcontract.core import bounds
+from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.safe_text import shorten
 from ragcontract.service.audit import Author, record
 from ragcontract.service.database import insert_if_new
@@ -21,7 +22,6 @@ from ragcontract.service.redaction import Redactor
 from ragcontract.service.tables import candidates, interactions
 
 PLAYGROUND = "playground"  # the source of what was asked in the playground, which monitors leave out
-_MARGIN = 1_000  # characters
 Made = Literal["made", "known", "golden", "full"]
 
 
@@ -38,6 +38,12 @@ class Interaction(Struct, frozen=True, kw_only=True):
 def question_digest(query: str) -> str:
     """Return the digest of a question, which is the same for other cases, spaces and punctuation."""
     return hashlib.sha256((normalised(query) or query).encode()).hexdigest()
+
+
+def asked_texts(query: GoldenQuery) -> Sequence[str]:
+    """Return the texts by which a golden query is asked: its question, and the first one of a conversation."""
+    turns = (query.answer.turns or ()) if query.answer else ()
+    return query.query, *turns[:1]
 
 
 def add_interaction(
@@ -57,18 +63,13 @@ def add_interaction(
         "received_at": now,
         "query": query,
         "query_sha": question_digest(query),
-        "response": None if asked.response is None else _kept(asked.response, redactor),
+        "response": None if asked.response is None else redactor.beginning(asked.response, bounds.PLAYGROUND_TEXT),
         "error": None if asked.error is None else redactor.text(shorten(asked.error, bounds.FAILURE)),
         "results": None if results is None else msgspec.json.encode(results).decode(),
         "latency_ms": asked.latency_ms,
     }
     number: int = connection.execute(interactions.insert().values(row).returning(interactions.c.id)).scalar_one()
     return number
-
-
-def _kept(response: str, redactor: Redactor) -> str:
-    """Return the beginning of an answer, redacted: a card or a key at its end is whole when it is looked for."""
-    return shorten(redactor.text(response[: bounds.PLAYGROUND_TEXT + _MARGIN]), bounds.PLAYGROUND_TEXT)
 
 
 def interaction_numbered(connection: Connection, project: int, number: int) -> RowMapping | None:

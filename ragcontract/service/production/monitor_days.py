@@ -3,10 +3,11 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct
-from sqlalchemy import ColumnElement, Connection, select
+from sqlalchemy import Connection, select
 
 from ragcontract.core.numbers import count
 from ragcontract.service.database import DAY
+from ragcontract.service.production.daily_rows import KNOWN, days_of
 from ragcontract.service.production.drift import (
     ENOUGH,
     LIKE_DAYS,
@@ -17,11 +18,10 @@ from ragcontract.service.production.drift import (
     date_of,
     is_weekend,
     standing,
+    usual_words,
 )
 from ragcontract.service.production.monitors import MONITORS, Monitor, shown_value
 from ragcontract.service.tables import IS_ALARM, accepted_levels, daily
-
-STANDING_DAYS = 100  # how far back alarms are looked for: within 35 days, a new level becomes the usual one
 
 
 class Accepted(Struct, frozen=True, kw_only=True):
@@ -66,10 +66,7 @@ class MonitorSeries(Struct, frozen=True, kw_only=True):
     @property
     def usual_words(self) -> str:
         """The usual values in words; empty if they are not known."""
-        if self.usual is None:
-            return ""
-        low, high = (shown_value(self.monitor, each, unit=False) for each in self.usual)
-        return f"usually {low}" + (f" to {high}" if high != low else "")
+        return "" if self.usual is None else usual_words(self.monitor, self.usual)
 
     @property
     def why_untold(self) -> str | None:
@@ -89,7 +86,7 @@ class MonitorSeries(Struct, frozen=True, kw_only=True):
 def monitors_since(connection: Connection, project: int, since: int) -> tuple[MonitorSeries, ...]:
     """Return the monitors of a project that have a day at or after ``since``."""
     accepted = _accepted(connection, [project]).get(project, {})
-    days = _days(connection, daily.c.project_id == project, daily.c.day >= since)
+    days = days_of(connection, daily.c.project_id == project, daily.c.day >= since)
     return tuple(
         MonitorSeries(monitor=monitor, days=tuple(days[name]), accepted=accepted.get(name))
         for name, monitor in MONITORS.items()
@@ -99,7 +96,7 @@ def monitors_since(connection: Connection, project: int, since: int) -> tuple[Mo
 
 def standing_alarms(connection: Connection, projects: Collection[int], now: int) -> Mapping[int, Sequence[Alarm]]:
     """Return the alarms that stand, by the ids of projects."""
-    since = now - now % DAY - STANDING_DAYS * DAY
+    since = now - now % DAY - KNOWN
     recent = IS_ALARM, daily.c.day >= since, daily.c.project_id.in_([*projects])
     wanted: dict[int, list[str]] = {}
     for project, name in connection.execute(select(daily.c.project_id, daily.c.monitor).where(*recent).distinct()):
@@ -107,24 +104,13 @@ def standing_alarms(connection: Connection, projects: Collection[int], now: int)
     accepted, alarms = _accepted(connection, wanted), dict[int, Sequence[Alarm]]()
     for project, names in wanted.items():
         of_names = daily.c.project_id == project, daily.c.day >= since, daily.c.monitor.in_(names)
-        days, levels = _days(connection, *of_names), accepted.get(project, {})
+        days, levels = days_of(connection, *of_names), accepted.get(project, {})
         known = [
             MonitorSeries(monitor=MONITORS[name], days=of, accepted=levels.get(name)).alarm
             for name, of in ((name, days[name]) for name in MONITORS if name in days)
         ]
         alarms[project] = [alarm for alarm in known if alarm is not None]
     return alarms
-
-
-def _days(connection: Connection, *wanted: "ColumnElement[bool]") -> Mapping[str, list[Measured]]:
-    """Return the days of monitors that have a value, the oldest first, by their names."""
-    days: dict[str, list[Measured]] = {}
-    columns = daily.c.monitor, daily.c.day, daily.c.n, daily.c.value, daily.c.z, daily.c.alarm
-    query = select(*columns).where(daily.c.value.is_not(None), *wanted).order_by(daily.c.day)
-    for row in connection.execute(query):
-        measured = Measured(day=row.day, n=row.n, value=row.value, z=row.z, alarm=row.alarm)
-        days.setdefault(row.monitor, []).append(measured)
-    return days
 
 
 def _accepted(connection: Connection, projects: Collection[int]) -> Mapping[int, Mapping[str, Accepted]]:

@@ -35,11 +35,6 @@ class Monitor(Struct, frozen=True, kw_only=True):
     of: str  # what `n` counts
 
     @property
-    def is_rate(self) -> bool:
-        """Whether values are shares from 0 to 1."""
-        return self.scale == "rate"
-
-    @property
     def needs_many(self) -> bool:
         """Whether a day with few interactions says nothing; the number of interactions itself always says something."""
         return self.name != VOLUME

@@ -23,7 +23,7 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.service.database import BusyError, Database, seconds, storable
 from ragcontract.service.known_contract import contract_digest, contract_of, golden_of
 from ragcontract.service.mounted import FILE, ProjectFile, project_in
-from ragcontract.service.production.interactions import question_digest
+from ragcontract.service.production.interactions import asked_texts, question_digest
 from ragcontract.service.redaction import Redactor, redactor
 from ragcontract.service.tables import daily, projects
 
@@ -83,10 +83,8 @@ class _Known(Struct, kw_only=True):
 
 
 def golden_digests(queries: Collection[GoldenQuery], redact: Redactor) -> frozenset[str]:
-    """Return the digests of golden questions, without what is redacted of others, and of the first ones of turns."""
-    turns = [(query.answer.turns or ())[:1] if query.answer else () for query in queries]
-    texts = [text for query, first in zip(queries, turns, strict=True) for text in (query.query, *first)]
-    return frozenset(question_digest(redact.text(text)) for text in texts)
+    """Return the digests of golden questions, without what is redacted of others."""
+    return frozenset(question_digest(redact.text(text)) for query in queries for text in asked_texts(query))
 
 
 class SettingsOfProjects:

@@ -17,11 +17,11 @@ from ragcontract.service.accounts import Principal
 from ragcontract.service.audit import Author
 from ragcontract.service.database import Database, Milliseconds
 from ragcontract.service.known_contract import contract_of
+from ragcontract.service.mounted import project_file
 from ragcontract.service.production.candidate_rows import (
     GoldenQuestions,
     golden_questions,
     golden_row,
-    patterns_of,
     suggested_id,
 )
 from ragcontract.service.production.candidates import (
@@ -112,7 +112,7 @@ def list_candidates(
 
 def golden_of_project(connection: Connection, project: int, mounts: Path | None, slug: str) -> GoldenQuestions:
     """Return the questions that are golden now."""
-    return golden_questions(contract_of(connection, project, mounts), patterns_of(mounts, slug))
+    return golden_questions(contract_of(connection, project, mounts), project_file(mounts, slug).redact)
 
 
 def candidate_of(row: RowMapping, golden: GoldenQuestions) -> Candidate:
@@ -183,7 +183,7 @@ def decided_candidate(
     with database.read() as connection:
         candidate = require_candidate(connection, principal, number, slug)
         contract = contract_of(connection, candidate["project_id"], mounts)
-        golden = golden_questions(contract, patterns_of(mounts, candidate["slug"]))
+        golden = golden_questions(contract, project_file(mounts, candidate["slug"]).redact)
         if decision == "accept" and candidate["state"] != "new":  # which matters more than what is wrong with a row
             raise decided_already(connection, number)
         if decision == "accept" and row.get("id") is None:

@@ -69,7 +69,7 @@ async def add_interactions(
 ) -> Ingested:
     """Store interactions: questions of production with their answers. The answer is 200 when they are committed.
 
-    The body is `{"interactions": […]}`, also as gzip. Each is judged by itself; 422 if nothing can be stored.
+    The body is `{"interactions": […]}`, also as gzip. Each is checked by itself; 422 if nothing can be stored.
     """
     ingestion.writer.check_room()
     if request.content_type[0] != JSON:

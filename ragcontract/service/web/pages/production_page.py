@@ -21,11 +21,11 @@ from ragcontract.core.metric import Scale
 from ragcontract.core.safe_text import shorten
 from ragcontract.report.html.charts import Chart, Line, Point
 from ragcontract.service.database import DAY, now_ms
-from ragcontract.service.mounted import ProjectFile, project_in
+from ragcontract.service.mounted import project_file
 from ragcontract.service.production.candidates import COUNTED_DAYS, counted_lately
+from ragcontract.service.production.daily_rows import accept_level
 from ragcontract.service.production.drift import ENOUGH, date_of
 from ragcontract.service.production.interaction_list import Wanted, interactions_before, sources_of
-from ragcontract.service.production.judged_days import accept_level
 from ragcontract.service.production.monitor_days import MonitorSeries, monitors_since
 from ragcontract.service.production.monitors import false_alarms_a_month, shown_value
 from ragcontract.service.web.authentication import EDIT, READ
@@ -133,7 +133,7 @@ def production_page(
         monitors=monitors,
         drawn_monitors=monitors_drawn(slug, monitors, may_accept=EDIT.admits(principal)) if monitors else None,
         enough=ENOUGH,
-        sampling=_file_of(mounts, slug).sampling,
+        sampling=project_file(mounts, slug).sampling,
         is_mounted=_is_mounted(mounts, slug),
         days=COUNTED_DAYS,
         a_month=false_alarms_a_month(len(monitors)),
@@ -162,15 +162,6 @@ def _listed(connection: Connection, project: int, wanted: Filter, cursor: str | 
     )
     page = interactions_page(search, bounds.INTERACTIONS_PAGE)
     return ListedInteractions(items=page.items, older=page.next, searched=search.searched and search.searched[0])
-
-
-def _file_of(mounts: Path | None, slug: str) -> ProjectFile:
-    """Return what the project's file says; the defaults if it has none, or one that cannot be read."""
-    try:
-        project = project_in(mounts, slug) if mounts is not None else None
-    except InputError:
-        project = None
-    return ProjectFile() if project is None else project.file
 
 
 def _is_mounted(mounts: Path | None, slug: str) -> bool:

@@ -1,4 +1,4 @@
-"""Stores measured days with what comes out of them, and the levels that people accept."""
+"""The table ``daily``: stores measured days with what comes out of them, reads them, and lets people accept levels."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,12 +8,12 @@ from ragcontract.core import bounds
 from ragcontract.service.alerts import alert_of_drift
 from ragcontract.service.audit import Author, record
 from ragcontract.service.database import DAY
-from ragcontract.service.production.day import MeasuredDay
-from ragcontract.service.production.drift import WINDOW, Measured, alarm_of, date_of, judge
+from ragcontract.service.production.drift import WINDOW, Measured, alarm_of, compared, date_of
+from ragcontract.service.production.measured_day import MeasuredDay
 from ragcontract.service.production.monitors import MONITORS
 from ragcontract.service.tables import accepted_levels, daily, projects, sketches
 
-_BEFORE = (bounds.MONITOR_ALARM_DAYS + WINDOW) * DAY  # what a day is judged by
+KNOWN = (bounds.MONITOR_ALARM_DAYS + WINDOW) * DAY  # so long an alarm may stand, with the days it was compared with
 
 
 def store_day(connection: Connection, project: int, day: int, measured: MeasuredDay, now: int) -> None:
@@ -28,12 +28,10 @@ def store_day(connection: Connection, project: int, day: int, measured: Measured
     rows = []
     for name, value in measured.values.items():
         monitor, level = MONITORS[name], accepted.get(name)
-        today = Measured(day=day, n=value.n, value=value.value)
-        z, alarm = judge(monitor, before.get(name, ()), today, level)
-        rows.append(_key(project, day) | {"monitor": name} | today._replace(z=z, alarm=alarm)._asdict())
-        if alarm and day >= (now // DAY - bounds.ALERT_DRIFT_DAYS) * DAY:
-            raised = alarm_of(monitor, before[name], today._replace(z=z, alarm=alarm), level)
-            alert_of_drift(connection, project, raised, now)
+        today = compared(monitor, before.get(name, ()), Measured(day, value.n, value.value), level)
+        rows.append(_key(project, day) | {"monitor": name} | today._asdict())
+        if today.alarm and day >= (now // DAY - bounds.ALERT_DRIFT_DAYS) * DAY:
+            alert_of_drift(connection, project, alarm_of(monitor, before[name], today, level), now)
     if rows:
         connection.execute(insert(daily), rows)
     connection.execute(delete(sketches).where(sketches.c.project_id == project, sketches.c.day == day))
@@ -47,16 +45,17 @@ def _key(project: int, day: int) -> dict[str, object]:
 
 
 def _lock(connection: Connection, project: int) -> None:
-    """Let nobody judge the days of a project meanwhile; SQLite writes one after the other anyway."""
+    """Let nobody store the days of a project meanwhile; SQLite writes one after the other anyway."""
     connection.execute(select(projects.c.id).where(projects.c.id == project).with_for_update())
 
 
 def days_before(connection: Connection, project: int, day: int) -> Mapping[str, Sequence[Measured]]:
-    """Return what a day is judged by: the days before it, the oldest first, by the names of monitors."""
-    return _days(connection, daily.c.project_id == project, daily.c.day >= day - _BEFORE, daily.c.day < day)
+    """Return the days that one is compared with, the oldest first, by the names of monitors."""
+    return days_of(connection, daily.c.project_id == project, daily.c.day >= day - KNOWN, daily.c.day < day)
 
 
-def _days(connection: Connection, *wanted: "ColumnElement[bool]") -> dict[str, list[Measured]]:
+def days_of(connection: Connection, *wanted: "ColumnElement[bool]") -> dict[str, list[Measured]]:
+    """Return the days that have a value, the oldest first, by the names of monitors."""
     columns = daily.c.monitor, daily.c.day, daily.c.n, daily.c.value, daily.c.z, daily.c.alarm
     known = select(*columns).where(daily.c.value.is_not(None), *wanted).order_by(daily.c.day)
     days: dict[str, list[Measured]] = {}
@@ -72,14 +71,14 @@ def _accepted(connection: Connection, project: int) -> dict[str, int]:
 
 
 def accept_level(connection: Connection, project: int, monitor: str, day: int, author: Author) -> bool:
-    """Let a monitor learn anew from a day on, and judge the days since again; return False if it has none of them.
+    """Let a monitor learn anew from a day on, and compare the days since again; return False if it has none of them.
 
     The day is the first one of the new level: :attr:`~ragcontract.service.production.drift.Alarm.since`. What is known
     of it and later days is the usual from now on.
     """
     _lock(connection, project)
     of_monitor = daily.c.project_id == project, daily.c.monitor == monitor
-    known = _days(connection, *of_monitor, daily.c.day >= day - _BEFORE).get(monitor, [])
+    known = days_of(connection, *of_monitor, daily.c.day >= day - KNOWN).get(monitor, [])
     if monitor not in MONITORS or not known or known[-1].day < day:
         return False
     mine = accepted_levels.c.project_id == project, accepted_levels.c.monitor == monitor
@@ -88,11 +87,10 @@ def accept_level(connection: Connection, project: int, monitor: str, day: int, a
     connection.execute(insert(accepted_levels).values(project_id=project, monitor=monitor, **level))
     days = [each for each in known if each.day < day]
     for each in known[len(days) :]:
-        z, alarm = judge(MONITORS[monitor], days, each, day)
-        days.append(each._replace(z=z, alarm=alarm))
+        days.append(compared(MONITORS[monitor], days, each, day))
         if days[-1] != each:
             changed = update(daily).where(*of_monitor, daily.c.day == each.day)
-            connection.execute(changed.values(z=z, alarm=alarm))
+            connection.execute(changed.values(z=days[-1].z, alarm=days[-1].alarm))
     slug = connection.execute(select(projects.c.slug).where(projects.c.id == project)).scalar_one()
     record(connection, author, "level.accept", f"project:{slug}", f"{monitor} since {date_of(day)}")
     return True
