@@ -1,9 +1,10 @@
 """Sends interactions to the team service from an application, which it neither slows down nor breaks."""
 
 import atexit
+import logging
 import os
 import time
-import uuid
+from contextlib import suppress
 from queue import Full, Queue
 from threading import Thread
 from typing import Any
@@ -12,34 +13,41 @@ import requests
 
 from ragcontract.core import bounds
 
-AGAIN, TOO_LARGE = frozenset({408, 429, 502, 503, 504}), 413
+AGAIN, TOO_LARGE, log = frozenset({408, 429, 502, 503, 504}), 413, logging.getLogger(__name__)
 
 
 class InteractionClient:
-    """Sends interactions from a thread, again until they are stored; ``dropped`` counts those that were given up."""
+    """Sends interactions from a thread, again until they are stored.
+
+    ``dropped`` counts those that were given up, and the log says why.
+    """
 
     def __init__(self, url: str, project: str, key: str, *, seconds: float = 5) -> None:
         """``seconds`` limits a request, and the wait for what is unsent at the end of the program."""
-        self.dropped, self._seconds, self._key = 0, seconds, key
+        self.dropped, self._why, self._seconds, self._key = 0, "", seconds, key
         self._url = f"{url.rstrip('/')}/api/v1/projects/{project}/interactions"
         self._begin()
         atexit.register(self.flush, seconds)
 
     def _begin(self) -> None:
-        self._process, self._session = os.getpid(), requests.Session()
-        self._session.headers["Authorization"] = f"Bearer {self._key}"
-        self._queue: Queue[dict[str, Any]] = Queue(bounds.CLIENT_WAITING)
+        self._process, self._queue = os.getpid(), Queue[dict[str, Any]](bounds.CLIENT_WAITING)
+        self._session, self._session.headers["Authorization"] = requests.Session(), f"Bearer {self._key}"
         Thread(target=self._run, daemon=True).start()
 
     def send(self, query: str, **fields: Any) -> None:
         """Put an interaction, with the fields of the API, into a queue; it is dropped if the queue is full."""
         if self._process != os.getpid():  # a fork has no threads
             self._begin()
-        common = {"id": uuid.uuid4().hex, "asked_at": time.time_ns() // 1_000_000, "query": query}
+        common = {"id": os.urandom(16).hex(), "asked_at": time.time_ns() // 1_000_000, "query": query}
         try:
             self._queue.put_nowait(common | fields)
         except Full:
-            self.dropped += 1
+            self._drop(1, "too many wait for the service")
+
+    def _drop(self, number: int, why: str) -> None:
+        if number and why != self._why:  # once for the same reason in a row, and without the key
+            log.warning("interactions are dropped: %.500s", why.replace(self._key.strip() or " ", "…"))
+        self.dropped, self._why = self.dropped + number, why
 
     def flush(self, seconds: float) -> None:
         """Wait until all is sent or given up."""
@@ -49,28 +57,25 @@ class InteractionClient:
 
     def _run(self) -> None:
         while batch := [self._queue.get()]:
-            while len(batch) < bounds.CLIENT_BATCH and not self._queue.empty():
-                batch.append(self._queue.get())
+            batch += [self._queue.get() for _ in range(min(self._queue.qsize(), bounds.CLIENT_BATCH - 1))]
             try:
                 self._post(batch)
-            except Exception:  # noqa: BLE001 (values that are no JSON, a wrong address: the next ones may be right)
-                self.dropped += len(batch)
+            except Exception as error:  # noqa: BLE001 (values that are no JSON, a wrong address: the next may be right)
+                self._drop(len(batch), f"{type(error).__name__}: {error}")
             for _ in batch:
                 self._queue.task_done()
 
     def _post(self, batch: list[dict[str, Any]]) -> None:
         status, pause = 503, 1.0
         while status in AGAIN:
-            try:
+            with suppress(requests.ConnectionError, requests.Timeout):
                 answer = self._session.post(self._url, json={"interactions": batch}, timeout=self._seconds)
                 status, after = answer.status_code, answer.headers.get("Retry-After", "")
                 pause = float(after) if after.isdecimal() else pause
-            except (requests.ConnectionError, requests.Timeout):
-                status = 503
             time.sleep(pause if status in AGAIN else 0)
         if status == TOO_LARGE and len(batch) > 1:
-            for half in (batch[::2], batch[1::2]):
-                self._post(half)
+            self._post(batch[::2])
+            self._post(batch[1::2])
         else:
-            told: dict[str, Any] = answer.json() if answer.ok else {"rejected": batch}
-            self.dropped += len(told["rejected"]) + told.get("more_rejected", 0)
+            told: dict[str, Any] = answer.json() if answer.ok else {"rejected": [answer.text] * len(batch)}
+            self._drop(len(told["rejected"]) + told.get("more_rejected", 0), f"{status} {told['rejected'][:1]}")

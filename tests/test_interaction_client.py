@@ -88,6 +88,36 @@ def test_what_is_refused_is_counted_and_the_next_one_is_sent(reply: Reply, dropp
     assert client.dropped == dropped + 1
 
 
+@pytest.mark.parametrize(
+    ("reply", "why"),
+    [
+        (Reply(status=401, content=b"the key rc_key is not valid"), "401 ['the key … is not valid']"),
+        (Reply(content={"rejected": [{"problem": "query: is blank"}]}), "200 [{'problem': 'query: is blank'}]"),
+    ],
+)
+def test_the_log_says_once_why_something_is_dropped(reply: Reply, why: str, caplog: pytest.LogCaptureFixture) -> None:
+    with Service(reply, reply) as service:
+        client = InteractionClient(service.url, "docs", "rc_key")
+        for query in ("How?", "When?"):
+            client.send(query)
+            client.flush(PATIENCE)
+    assert [record.getMessage() for record in caplog.records if record.name.startswith("ragcontract")] == [
+        f"interactions are dropped: {why}"
+    ]
+    assert client.dropped == 2
+
+
+def test_a_wrong_address_is_logged_without_the_key(caplog: pytest.LogCaptureFixture) -> None:
+    for address, key in (("rag.example.com", "rc_key"), ("http://127.0.0.1:9", "rc_key\n")):
+        client = InteractionClient(address, "docs", key)
+        client.send("How?")
+        client.flush(PATIENCE)
+        assert client.dropped == 1
+    assert "No scheme supplied" in caplog.text
+    assert "InvalidHeader" in caplog.text
+    assert "rc_key" not in caplog.text
+
+
 def test_a_batch_that_is_too_large_is_sent_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounds, "CLIENT_BATCH", 4)
     away, too_large = Reply(status=503, headers={"Retry-After": "1"}), Reply(status=413)
@@ -150,6 +180,7 @@ def test_the_client_needs_neither_the_service_nor_many_lines() -> None:
     }
     with path.open("rb") as file:
         ignored = {
+            tokenize.ENCODING,
             tokenize.NL,
             tokenize.NEWLINE,
             tokenize.COMMENT,

@@ -1,6 +1,7 @@
 """The page of candidates: what somebody in a hurry sees and decides there, without JavaScript."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -226,6 +227,25 @@ def test_pages_follow_each_other_and_a_decision_stays_on_its_page(editor: Visito
     assert "damaged" in words(editor.get(f"{PATH}?cursor=x", status=422))
 
 
+def test_questions_are_found_by_a_part_and_a_decision_keeps_the_search(editor: Visitor, database: Database) -> None:
+    for number in range(bounds.CANDIDATES_PAGE + 2):
+        add_candidate_row(database, f"Does the E-bike {number}% charge?", asked=number + 1)
+    add_candidate_row(database, "How do I return it?", asked=99)
+    page = editor.get(f"{PATH}?q=e-BIKE")
+    assert "return it" not in words(page)
+    assert values(page, "q")[-1] == "e-BIKE"
+    page = editor.get(unescape(page.markup.split('rel="next"')[0].rpartition('href="')[2].partition('"')[0]))
+    assert "E-bike 0%" in words(page)
+    assert "return it" not in words(page)
+    assert "E-bike 1%" in words(editor.get(f"{PATH}?q=1%25 ch"))
+    assert "No question that waits has" in words(editor.get(f"{PATH}?q=%25%25"))
+    refused = editor.post(PATH, status=422, number=1, decision="accept", q="e-bike")
+    assert "return it" not in words(refused)
+    decided = editor.post(PATH, number=1, decision="accept", q="e-bike", nothing="yes")
+    assert "Accepted" in words(decided)
+    assert "return it" not in words(decided)
+
+
 def test_a_viewer_reads_and_decides_nothing(served: Served, database: Database) -> None:
     add_candidate_row(database, "How?", results=RESULTS)
     viewer = Visitor(served, "viewer")
@@ -252,6 +272,15 @@ def test_hostile_texts_stay_texts_in_fields_and_come_back_as_they_are(editor: Vi
     assert row["relevant_doc_ids"][:2] == [BAD, "7"]
     assert row["query"] == BAD
     editor.get(f"{PATH}?state=accepted")
+
+
+def test_a_question_waits_since_it_was_asked_also_if_it_was_sent_later(editor: Visitor, database: Database) -> None:
+    asked_at = now_ms() - 20 * DAY
+    number = add_candidate_row(database, "How?", asked_at=asked_at)
+    sent = candidates.update().where(candidates.c.id == number).values(created_at=now_ms())
+    database.write(lambda connection: connection.execute(sent))
+    day = datetime.fromtimestamp(asked_at / 1_000, UTC).strftime("%Y-%m-%d %H:%M")
+    assert f"since {day} UTC" in words(editor.get(PATH))
 
 
 def test_the_answer_of_a_candidate_may_be_gone(editor: Visitor, database: Database) -> None:

@@ -1,6 +1,8 @@
 """The page of production and its routes: what changed, what was asked, and where older interactions are found."""
 
 from collections.abc import Iterator
+from datetime import datetime
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -175,6 +177,20 @@ def test_an_alarm_says_what_changed_since_when_and_what_was_usual(editor: Visito
     assert shown.index("Question length") < shown.index("Latency, median")
     assert page.markup.count('class="point failed"') == 1
     assert "43 days as a table" in shown
+
+
+def test_an_alarm_leads_to_what_was_asked_on_its_first_day(editor: Visitor, database: Database) -> None:
+    add_days(database, "question_length", LENGTHS, last=yesterday(), **ALARMED)
+    add_days(database, "empty_rate", [*[0.05] * 40, 0.3, 0.3, 0.3], last=yesterday(), **ALARMED)
+    found = [part.partition('"')[0] for part in editor.get(PATH).markup.split('href="')]
+    links = [link for link in found if "day=" in link]
+    days = [link.rpartition("day=")[2].partition("#")[0] for link in links]
+    assert [link.partition("day=")[0] for link in links] == [f"{PATH}?", f"{PATH}?flag=empty&amp;"]
+    for day in days:
+        asked_at = int(datetime.fromisoformat(f"{day}T12:00:00Z").timestamp() * 1_000)
+        add_interaction_row(database, f"What of {day}?", asked_at=asked_at, flags=2)
+    for link, day in zip(links, days, strict=True):
+        assert f"What of {day}?" in words(editor.get(unescape(link)))
 
 
 def test_an_editor_accepts_the_new_level(served: Served, editor: Visitor, database: Database) -> None:

@@ -17,7 +17,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.history.interface import ConflictError
 from ragcontract.service.audit import Author, record
-from ragcontract.service.database import DAY, Rows, index_key
+from ragcontract.service.database import DAY, Rows, index_key, storable
 from ragcontract.service.tables import candidates, interactions, projects, tallies
 
 CandidateState: TypeAlias = Literal["new", "accepted", "rejected"]
@@ -45,13 +45,24 @@ class Decided(Struct, frozen=True, kw_only=True):
 
 
 def candidates_before(
-    connection: Connection, project: int, state: CandidateState, before: tuple[int, int] | None, limit: int
+    connection: Connection,
+    project: int,
+    state: CandidateState,
+    before: tuple[int, int] | None,
+    limit: int,
+    *,
+    words: str = "",
 ) -> Rows:
-    """Return one candidate more than ``limit``, with its interaction: the most asked, or the newest decided first."""
+    """Return one candidate more than ``limit``, with its interaction: the most asked, or the newest decided first.
+
+    With ``words``, their questions have them, as they stand there; SQLite knows upper and lower case of ASCII only.
+    """
     first = candidates.c.asked if state == "new" else candidates.c.decided_at
     wanted = [candidates.c.project_id == project, candidates.c.state == state]
     if state != "new":
         wanted.append(candidates.c.decided_at.is_not(None))  # which the index wants
+    if words:
+        wanted.append(candidates.c.query.icontains(storable(words), autoescape=True))
     if before is not None:
         wanted.append(tuple_(first, candidates.c.id) < before)
     query = select(candidates, *OF_INTERACTION).outerjoin(interactions).where(and_(*wanted))

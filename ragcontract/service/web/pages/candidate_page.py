@@ -72,6 +72,14 @@ NEITHER = "Tick the relevant documents, or “nothing answers it”"
 _PLACE = re.compile(r"\[\d+\]$")
 
 
+class Place(Struct, frozen=True, kw_only=True):
+    """Which candidates are listed, and from where on."""
+
+    state: CandidateState
+    words: str  # that their questions have
+    cursor: str | None
+
+
 class DecisionForm(Struct, frozen=True, kw_only=True):
     """A decision. A box that is ticked alone comes as text, several come as a list."""
 
@@ -84,6 +92,7 @@ class DecisionForm(Struct, frozen=True, kw_only=True):
     id: str = ""
     tags: str = ""
     cursor: str = ""
+    q: str = ""
 
     @property
     def ticked(self) -> list[str]:
@@ -150,11 +159,13 @@ def candidates_page(
     mounts: Mounts,
     slug: Slug,
     candidate_state: Annotated[CandidateState, QueryParameter(name="state")] = "new",
+    q: FromQuery[str] = "",
     cursor: FromQuery[str | None] = None,
     decided: FromQuery[int | None] = None,
 ) -> Template:
     """Show the candidates that wait, or those that were accepted or rejected."""
-    return _page(database, principal, mounts, slug, state=candidate_state, cursor=cursor, decided=decided)
+    place = Place(state=candidate_state, words=q.strip(), cursor=cursor)
+    return _page(database, principal, mounts, slug, place, decided=decided)
 
 
 @post("/p/{slug:str}/candidates", access=EDIT, page=True, include_in_schema=False, sync_to_thread=True)
@@ -162,7 +173,6 @@ def decide_here(
     *, principal: Asker, author: By, database: Db, mounts: Mounts, slug: Slug, data: URLEncodedBody[DecisionForm]
 ) -> Redirect | Template:
     """Decide on a candidate, and show the others."""
-    state: CandidateState = "new"
     try:
         row = data.row()
         before = decided_candidate(
@@ -172,8 +182,9 @@ def decide_here(
         conflict = isinstance(error, ConflictError)
         status = HTTPStatus.CONFLICT if conflict else HTTPStatus.UNPROCESSABLE_ENTITY
         wrong = Problems(form=data, problems=[*_sentences(error)], status=status)
-        return _page(database, principal, mounts, slug, state=state, cursor=data.cursor or None, wrong=wrong)
-    to = address("p", slug, "candidates", cursor=data.cursor, decided=before.id)
+        place = Place(state="new", words=data.q, cursor=data.cursor or None)
+        return _page(database, principal, mounts, slug, place, wrong=wrong)
+    to = address("p", slug, "candidates", q=data.q, cursor=data.cursor, decided=before.id)
     return Redirect(to, status_code=SEE_OTHER)
 
 
@@ -191,9 +202,8 @@ def _page(
     principal: Principal,
     mounts: Path | None,
     slug: str,
+    place: Place,
     *,
-    state: CandidateState,
-    cursor: str | None,
     decided: int | None = None,
     wrong: Problems | None = None,
 ) -> Template:
@@ -203,24 +213,25 @@ def _page(
         view = _counts(connection, project["number"], golden)
         view["last"] = _decided(connection, project["number"], decided)
         try:
-            listed = _listed(connection, project["number"], golden, state=state, cursor=cursor, wrong=wrong)
+            listed = _listed(connection, project["number"], golden, place, wrong)
         except InputError:  # of the cursor
             listed = None
         if listed is not None and wrong is not None:  # what was typed comes first
             row = require_candidate(connection, principal, wrong.form.number, slug)
-            listed.shown.insert(0, _shown(connection, row, golden, cursor, wrong))
+            listed.shown.insert(0, _shown(connection, row, golden, place, wrong))
     page = shown_page(
         "candidates.html",
         principal,
         project=project,
         tabs=TABS,
-        state=state,
+        state=place.state,
+        searched=place.words,
         listed=listed,
         modes=[mode for mode in MODES if mode in golden.modes],
         mode_words=MODES,
         flag_words=FLAG_WORDS,
         days=COUNTED_DAYS,
-        is_first=cursor is None,
+        is_first=place.cursor is None,
         may_decide=EDIT.admits(principal),
         **view,
     )
@@ -243,24 +254,22 @@ def _listed(
     connection: Connection,
     project: int,
     golden: GoldenQuestions,
-    *,
-    state: CandidateState,
-    cursor: str | None,
+    place: Place,
     wrong: Problems | None,
 ) -> ListedCandidates:
     """Return a page of candidates, but for the one whose form is wrong; raises InputError if the cursor is damaged."""
-    before = position_of(cursor, tuple[Whole, Whole])
-    rows = candidates_before(connection, project, state, before, bounds.CANDIDATES_PAGE)
+    before = position_of(place.cursor, tuple[Whole, Whole])
+    rows = candidates_before(connection, project, place.state, before, bounds.CANDIDATES_PAGE, words=place.words)
     listed = rows[: bounds.CANDIDATES_PAGE]
     others = [row for row in listed if wrong is None or row["id"] != wrong.form.number]
     return ListedCandidates(
-        shown=[_shown(connection, row, golden, cursor, None) for row in others],
+        shown=[_shown(connection, row, golden, place, None) for row in others],
         older=cursor_of(position_of_candidate(listed[-1])) if len(rows) > len(listed) else None,
     )
 
 
 def _shown(
-    connection: Connection, row: RowMapping, golden: GoldenQuestions, cursor: str | None, wrong: Problems | None
+    connection: Connection, row: RowMapping, golden: GoldenQuestions, place: Place, wrong: Problems | None
 ) -> ShownCandidate:
     reasons = [reason.strip() for reason in row["reason"].split(",")] + names_of(row["flags"] or 0)
     return ShownCandidate(
@@ -269,12 +278,12 @@ def _shown(
         results=results_of(row),
         golden_id=golden.golden_id(row),
         row=row["row"] if row["state"] == "accepted" else None,
-        form=wrong.form if wrong else _form(connection, row, golden, cursor),
+        form=wrong.form if wrong else _form(connection, row, golden, place),
         problems=wrong.problems if wrong else (),
     )
 
 
-def _form(connection: Connection, row: RowMapping, golden: GoldenQuestions, cursor: str | None) -> DecisionForm:
+def _form(connection: Connection, row: RowMapping, golden: GoldenQuestions, place: Place) -> DecisionForm:
     """Return what the form begins with: an id, or all that an accepted one had before that was taken back."""
     before: dict[str, Any] = msgspec.json.decode(row["row"]) if row["row"] else {}
     documents = [str(each) for each in before.get("relevant_doc_ids") or ()]
@@ -288,7 +297,8 @@ def _form(connection: Connection, row: RowMapping, golden: GoldenQuestions, curs
         mode=str(before.get("expected_mode") or ""),
         id=str(before["id"]) if before else free_id(connection, row, golden),
         tags=", ".join(map(str, before.get("tags") or ())),
-        cursor=cursor or "",
+        cursor=place.cursor or "",
+        q=place.words,
     )
 
 
