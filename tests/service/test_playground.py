@@ -10,13 +10,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from ragcontract.core import bounds
 from ragcontract.service.audit import Author
 from ragcontract.service.database import Database, now_ms
 from ragcontract.service.playground.playground import Playground, TargetBusyError, free_question
-from ragcontract.service.production.interactions import add_candidate, interaction_numbered, question_digest
+from ragcontract.service.production.interactions import (
+    Interaction,
+    add_candidate,
+    add_interaction,
+    interaction_numbered,
+    question_digest,
+)
+from ragcontract.service.projects_and_runs import add_project
+from ragcontract.service.redaction import redactor
 from ragcontract.service.tables import audit, candidates, interactions, projects
 from tests.builders import golden
 from tests.service.askers import new_user
@@ -554,3 +562,19 @@ def test_of_a_huge_answer_the_beginning_is_stored(asked: Asked, monkeypatch: pyt
     (stored,) = asked.stored()
     assert len(stored["response"]) <= 100
     assert "4111" not in stored["response"]
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_a_card_at_the_end_of_a_long_error_is_not_stored(database: Database) -> None:
+    error = f"{'x' * (bounds.FAILURE - 5)} 4111 1111 1111 1111"
+    asked = Interaction(query="Where is it?", error=error)
+
+    def store(connection: Connection) -> int:
+        add_project(connection, "docs", "Docs", 0)
+        return add_interaction(connection, 1, asked, source="playground", redactor=redactor(), now=1)
+
+    database.write(store)
+    with database.read() as connection:
+        (stored,) = connection.execute(select(interactions.c.error)).scalars()
+    assert stored
+    assert "411" not in stored

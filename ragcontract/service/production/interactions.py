@@ -14,7 +14,6 @@ from sqlalchemy import Connection, RowMapping, func, select
 
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.safe_text import shorten
 from ragcontract.service.audit import Author, record
 from ragcontract.service.database import insert_if_new
 from ragcontract.service.production.question_similarity import normalised
@@ -64,7 +63,7 @@ def add_interaction(
         "query": query,
         "query_sha": question_digest(query),
         "response": None if asked.response is None else redactor.beginning(asked.response, bounds.PLAYGROUND_TEXT),
-        "error": None if asked.error is None else redactor.text(shorten(asked.error, bounds.FAILURE)),
+        "error": None if asked.error is None else redactor.beginning(asked.error, bounds.FAILURE),
         "results": None if results is None else msgspec.json.encode(results).decode(),
         "latency_ms": asked.latency_ms,
     }
