@@ -109,6 +109,19 @@ def test_far_from_usual_alarms_at_once_and_less_far_on_two_days_running() -> Non
         assert alarms(judged(LENGTH, days_of(steady + changed))) == raised, step
 
 
+def test_the_limits_themselves_are_no_alarm_and_not_as_usual() -> None:
+    """About a score of 50, z is exactly the distance."""
+
+    def raised(*distances: float) -> list[int]:
+        return alarms(judged(SCORE, days_of([50.0] * 28 + [50 + each for each in distances])))
+
+    assert (raised(6), raised(6.5), raised(-6), raised(-6.5)) == ([], [29], [], [-29])
+    assert (raised(3.5, 3.5), raised(4, 3.5), raised(3.5, 4), raised(4, 3), raised(4, 4)) == ([], [], [], [], [30])
+    days = judged(SCORE, days_of([50.0] * 28 + [60.0, 52.0, 52.0, 52.0]))
+    assert standing(days) is not None
+    assert standing(judged(SCORE, days_of([50.0] * 28 + [60.0, 51.5, 51.5, 51.5]))) is None
+
+
 def test_two_days_in_two_directions_are_no_alarm() -> None:
     up, down = 45 * math.exp(0.08), 45 * math.exp(-0.08)
     assert alarms(judged(LENGTH, days_of([45.0] * 28 + [up, down, up, down]))) == []
