@@ -54,8 +54,8 @@ def test_weekends_are_saturdays_and_sundays() -> None:
 
 def test_a_day_is_compared_with_like_days_of_the_last_35() -> None:
     days = days_of([45.0] * 80)
-    compared = {place: like_days(LENGTH, days[:place], days[place].day, None) for place in (70, 75)}
-    assert [len(of_day) for of_day in compared.values()] == [25, 10]
+    compared = {place: like_days(LENGTH, days[:place], days[place].day, None) for place in (70, 71, 75, 76)}
+    assert [len(of_day) for of_day in compared.values()] == [25, 25, 10, 10]
     for place, of_day in compared.items():
         assert {is_weekend(each.day) for each in of_day} == {is_weekend(days[place].day)}
         assert min(each.day for each in of_day) >= days[place].day - WINDOW * DAY
@@ -135,6 +135,11 @@ def test_friday_and_monday_are_running_if_nothing_can_be_told_of_the_weekend() -
     assert alarms(judged(LENGTH, days_of([*values, up]))) == [36]
     values[32], values[31] = 45.0, up  # not Thursday and Monday
     assert alarms(judged(LENGTH, days_of([*values, up]))) == []
+    values[32] = None  # even if nothing can be told of Friday
+    assert alarms(judged(LENGTH, days_of([*values, up]))) == []
+    days = judged(LENGTH, days_of([*values, 90.0]))
+    assert days[-1].alarm == 1
+    assert alarm_of(LENGTH, days[:-1], days[-1]).since == days[-1].day
 
 
 def test_an_alarm_is_raised_once_and_ends_after_three_days_as_usual() -> None:
