@@ -24,7 +24,6 @@ from ragcontract.service.production.monitors import MONITORS, Monitor, shown_val
 from ragcontract.service.tables import IS_ALARM, accepted_levels, daily
 
 
-
 class Accepted(Struct, frozen=True, kw_only=True):
     """A level that somebody has accepted, and the day from which on the monitor learns it."""
 
@@ -86,8 +85,8 @@ class MonitorSeries(Struct, frozen=True, kw_only=True):
         if last.n < ENOUGH and self.monitor.needs_many:
             return f"{last.n:,} {self.monitor.of} on {date_of(last.day)}; it takes {ENOUGH} a day"
         first = max(last.day - WINDOW * DAY, self.accepted.day if self.accepted else 0)
-        like = [day for day in self._known if first <= day.day < last.day and is_weekend(day.day) == is_weekend(last.day)]
-        enough = sum(day.n >= ENOUGH for day in like)
+        before = [day for day in self._known if first <= day.day < last.day]
+        enough = sum(day.n >= ENOUGH and is_weekend(day.day) == is_weekend(last.day) for day in before)
         kind = "weekend day" if is_weekend(last.day) else "weekday"
         return f"{count(enough, kind)} with {ENOUGH} or more to compare {date_of(last.day)} with; it takes {LIKE_DAYS}"
 
