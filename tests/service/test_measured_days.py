@@ -92,6 +92,14 @@ def test_texts_scores_and_latency_have_medians_and_a_percentile(database: Databa
     assert values["score_gap"] == (1, 0.5)
 
 
+@pytest.mark.parametrize(("number", "rank"), [(1, 1), (19, 19), (20, 19), (21, 20), (40, 38)])
+def test_the_95th_percentile_is_the_smallest_that_95_percent_are_not_above(
+    number: int, rank: int, database: Database
+) -> None:
+    fields = [{"latency_ms": float(place)} for place in range(number, 0, -1)]
+    assert values_of(database, with_fields(number, *fields))["latency_p95"] == (number, float(rank))
+
+
 def test_a_day_without_interactions_has_only_their_number(database: Database) -> None:
     assert values_of(database, asked(2)) == {"volume": (0, 0.0)}
 
