@@ -11,7 +11,7 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import Location
 from ragcontract.service.database import DAY, Database
 from ragcontract.service.production.day import KNOWN_DAYS, NEW, measure
-from ragcontract.service.production.golden_coverage import FEWEST, GoldenSet
+from ragcontract.service.production.golden_coverage import FEWEST, GoldenSet, documents_of
 from ragcontract.service.production.monitors import MONITORS
 from ragcontract.service.production.sketches import Sketch, grams_in, union_of
 from ragcontract.service.tables import sketches
@@ -192,6 +192,20 @@ def test_day_28_before_is_known_and_day_29_is_not(database: Database) -> None:
     store(database, project, asked(1, 1, question="Vext jörmun!", results=results("d29")))
     values = measure(database, project, YESTERDAY, NO_GOLDEN).values
     assert values["unseen_grams"].value == values["unknown_documents"].value == 0.5
+
+
+def test_a_gap_may_be_negative_and_all_documents_of_golden_queries_are_known(database: Database) -> None:
+    rows = asked(1, 1, results='[{"doc_id":"d1","score":0.5},{"doc_id":"d2","score":0.75}]')
+    assert values_of(database, rows)["score_gap"] == (1, -0.25)
+    query = GoldenQuery(
+        id="1",
+        query="?",
+        relevant_doc_ids=("a",),
+        forbidden_doc_ids=("b",),
+        relevance={"c": 1},
+        location=Location(""),
+    )
+    assert {*documents_of(query)} == {"a", "b", "c"}
 
 
 def test_a_question_is_covered_if_it_is_as_near_as_golden_queries_are_to_each_other(database: Database) -> None:

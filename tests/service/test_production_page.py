@@ -332,8 +332,8 @@ def test_an_alarm_stands_of_however_few_days_a_program_asks(served: Served, data
 def test_an_old_alarm_stands_and_is_told_with_what_was_usual(editor: Visitor, database: Database) -> None:
     """It is compared with days that the page has no room for."""
     values = [45.0] * 35 + [61.0] * 70
-    far = {"z": dict.fromkeys(range(70), 8.0), "alarms": {69: 1}}
-    add_days(database, "question_length", values, last=yesterday(), **far)
+    far = dict.fromkeys(range(70), 8.0)
+    add_days(database, "question_length", values, last=yesterday(), z=far, alarms={69: 1})
     sentence = "61 characters, usually 45"
     assert sentence in words(editor.get(PATH))
     assert sentence in words(editor.get("/"))
