@@ -160,6 +160,14 @@ def test_a_baseline_has_no_label_that_the_contract_does_not_name(folder: Folder)
     assert "Ann" not in (folder.path / "baseline.json").read_text()
 
 
+def test_a_label_that_only_new_queries_expect_has_not_fallen(folder: Folder) -> None:
+    folder.expect("pay", "pay")
+    folder.store("pay", "pay")
+    folder.expect("pay", "pay", "cancel")
+    problem = folder.refused("fail_on: {label_recall_drop_gt: {cancel: 0.1}}\n", "pay", "pay", "pay")
+    assert "the baseline has no labels of queries that expect this one" in problem
+
+
 def test_an_older_baseline_without_labels_cannot_be_compared(folder: Folder) -> None:
     folder.store(*GOOD)
     path = folder.path / "baseline.json"

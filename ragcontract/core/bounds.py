@@ -456,7 +456,6 @@ CLIENT_WAITING = 10_000  # interactions; those that wait in the Python client; t
 CLIENT_BATCH = 100  # interactions; a request of the Python client; the others follow
 DELETED_INTERACTIONS = 10_000  # interactions; a transaction that deletes them; the next transaction
 MEASURED_DAYS = 400  # days; what is counted and measured of a day; deleted
-SKETCH_DAYS = 60  # days; what later days are compared with; deleted
 CANDIDATES_PAGE = 10  # candidates; those on a page of candidates; the next page
 CANDIDATE_ROW = 256 << 10  # bytes; the golden row of an accepted candidate; 422
 CANDIDATES_FILE = 8 << 20  # bytes; the rows of candidates in a download; in the next one, when these are golden

@@ -27,6 +27,8 @@ PARSES: list[tuple[Language, str]] = [
     ("yaml", "a: 1\nb: [x, y]\n"),
     ("yaml", "--- {a: 1}\n--- [b]\n"),
     ("yaml", "a: &x [1]\nb: *x\n"),
+    ("yaml", '"a quoted text"'),
+    ("yaml", "|\n  a text in lines\n"),
     ("yaml", "!!python/object/apply:os.system [echo]"),
     ("sql", "SELECT a, count(*) FROM t WHERE b > 1 GROUP BY a;"),
     ("sql", "INSERT INTO t VALUES (1); UPDATE t SET a = 1; DELETE FROM t; DROP TABLE t"),
@@ -108,6 +110,10 @@ def test_a_block_that_nothing_closes_ends_with_the_answer() -> None:
     assert code_in("```json\n{\n``\n[1", "json") == [Block("{\n``\n[1", 2, "json")]
     assert code_in("````json\n```\n````", "json") == [Block("```", 2, "json")]
     assert code_in("a ``` b", "json") == [Block("a ``` b", 1)]
+
+
+def test_marks_with_a_word_after_them_close_no_block() -> None:
+    assert code_in("```json\n1\n```json\n2\n``` \n3", "json") == [Block("1\n```json\n2", 2, "json")]
 
 
 N = bounds.CODE // 10

@@ -20,7 +20,7 @@ from ragcontract.service.production.interaction_writer import InteractionWriter
 from ragcontract.service.production.project_settings import ProjectSettings, SettingsOfProjects
 from ragcontract.service.production.storing import Batch
 from ragcontract.service.projects_and_runs import add_project
-from ragcontract.service.tables import daily, interactions, sketches, tallies
+from ragcontract.service.tables import daily, interactions, tallies
 from ragcontract.service.web import request_limits
 from ragcontract.service.web.request_limits import Buckets
 from tests.bounds.lab import Case, Cases, Lab, all_of, packed
@@ -186,10 +186,6 @@ def measured(lab: Lab, days: int) -> bool:
     return kept_days(lab, days, tallies, name="received", number=1)
 
 
-def compared(lab: Lab, days: int) -> bool:
-    return kept_days(lab, days, sketches, kind="grams", body=b"")
-
-
 def client_waiting(_: Lab, number: int) -> bool:
     with Service(Reply(kind="hang")) as service:
         client = InteractionClient(service.url, SLUG, "rc_key")
@@ -235,7 +231,6 @@ CASES: Cases = {
     "GOLDEN_SECONDS": Case(known_latencies),
     "DELETED_INTERACTIONS": Case(deleted_at_once, small=3),
     "MEASURED_DAYS": Case(measured),
-    "SKETCH_DAYS": Case(compared),
     "CLIENT_WAITING": Case(client_waiting, small=3),
     "CLIENT_BATCH": Case(client_batch),
 }

@@ -171,3 +171,23 @@ def test_hostile_answers_and_questions_end(part: str) -> None:
 
 def test_marks_in_an_answer_are_no_values() -> None:
     assert [*leaks("Write [email] or [key].", {"email", "key"})] == []
+    (leak,) = leaks("Write [email] or ann@example.org.", {"email"})
+    assert leak.masked[leak.start : leak.end] == "[email]"
+    assert leak.masked == "Write (email) or [email]."
+
+
+def test_where_a_value_covers_lines_no_line_is_named() -> None:
+    key = "-----BEGIN PRIVATE KEY-----\nabc1\nabc2\n-----END PRIVATE KEY-----"
+    assert [(leak.kind, leak.line) for leak in leaks(f"{key}\nann@example.org", {"key", "email"})] == [
+        *(("key", None), ("email", None)),
+    ]
+    assert [leak.line for leak in leaks("a\nann@example.org\n\nb@example.org", {"email"})] == [2, 4]
+
+
+def test_an_allowed_host_is_no_allowed_address() -> None:
+    assert len([*leaks("Ask ann@example.org.", {"email"}, ["example.org"])]) == 1
+
+
+def test_values_that_follow_each_other_are_parted_where_the_first_one_ends() -> None:
+    cards = "4111 1111 1111 1111", "5500 0000 0000 0004"
+    assert values_in(" ".join(cards)) == [*cards]

@@ -12,7 +12,7 @@ from ragcontract.service.production.deletion import delete_expired
 from ragcontract.service.production.interactions import Interaction, add_interaction
 from ragcontract.service.redaction import redactor
 from ragcontract.service.retention import Retention
-from ragcontract.service.tables import audit, candidates, daily, interactions, metadata, projects, sketches, tallies
+from ragcontract.service.tables import audit, candidates, daily, interactions, metadata, projects, tallies
 from ragcontract.service.trends import Trends
 from tests.service.ingesting import Ingesting
 from tests.service.served import checked
@@ -135,7 +135,7 @@ def test_what_is_older_than_the_project_keeps_goes(service: Ingesting) -> None:
     ]
 
 
-def test_days_are_kept_for_a_year_and_what_they_are_compared_with_for_less(service: Ingesting) -> None:
+def test_days_are_kept_for_a_year(service: Ingesting) -> None:
     now = now_ms()
     today, project = now - now % DAY, service.project
 
@@ -144,15 +144,13 @@ def test_days_are_kept_for_a_year_and_what_they_are_compared_with_for_less(servi
             of_day = {"project_id": project, "day": today - age * DAY}
             connection.execute(tallies.insert().values(**of_day, name="received", number=1))
             connection.execute(daily.insert().values(**of_day, monitor="volume", n=1, value=1.0))
-            connection.execute(sketches.insert().values(**of_day, kind="grams", body=b""))
 
     service.database.write(job)
     Retention(service.database, 0, Trends(service.database)).delete(now)
     ages = {
-        table.name: [(today - row["day"]) // DAY for row in service.rows(table)][::-1]
-        for table in (tallies, daily, sketches)
+        table.name: [(today - row["day"]) // DAY for row in service.rows(table)][::-1] for table in (tallies, daily)
     }
-    assert ages == {"tallies": [0, 59, 61, 399], "daily": [0, 59, 61, 399], "sketches": [0, 59]}
+    assert ages == {"tallies": [0, 59, 61, 399], "daily": [0, 59, 61, 399]}
 
 
 def test_retention_deletes_interactions_too(service: Ingesting) -> None:

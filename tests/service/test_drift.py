@@ -54,8 +54,8 @@ def test_weekends_are_saturdays_and_sundays() -> None:
 
 def test_a_day_is_compared_with_like_days_of_the_last_35() -> None:
     days = days_of([45.0] * 80)
-    compared = {place: like_days(LENGTH, days[:place], days[place].day, None) for place in (70, 75)}
-    assert [len(of_day) for of_day in compared.values()] == [25, 10]
+    compared = {place: like_days(LENGTH, days[:place], days[place].day, None) for place in (70, 71, 75, 76)}
+    assert [len(of_day) for of_day in compared.values()] == [25, 25, 10, 10]
     for place, of_day in compared.items():
         assert {is_weekend(each.day) for each in of_day} == {is_weekend(days[place].day)}
         assert min(each.day for each in of_day) >= days[place].day - WINDOW * DAY
@@ -109,6 +109,19 @@ def test_far_from_usual_alarms_at_once_and_less_far_on_two_days_running() -> Non
         assert alarms(all_compared(LENGTH, days_of(steady + changed))) == raised, step
 
 
+def test_the_limits_themselves_are_no_alarm_and_not_as_usual() -> None:
+    """About a score of 50, z is exactly the distance."""
+
+    def raised(*distances: float) -> list[int]:
+        return alarms(all_compared(SCORE, days_of([50.0] * 28 + [50 + each for each in distances])))
+
+    assert (raised(6), raised(6.5), raised(-6), raised(-6.5)) == ([], [29], [], [-29])
+    assert (raised(3.5, 3.5), raised(4, 3.5), raised(3.5, 4), raised(4, 3), raised(4, 4)) == ([], [], [], [], [30])
+    days = all_compared(SCORE, days_of([50.0] * 28 + [60.0, 52.0, 52.0, 52.0]))
+    assert standing(days) is not None
+    assert standing(all_compared(SCORE, days_of([50.0] * 28 + [60.0, 51.5, 51.5, 51.5]))) is None
+
+
 def test_two_days_in_two_directions_are_no_alarm() -> None:
     up, down = 45 * math.exp(0.08), 45 * math.exp(-0.08)
     assert alarms(all_compared(LENGTH, days_of([45.0] * 28 + [up, down, up, down]))) == []
@@ -122,6 +135,11 @@ def test_friday_and_monday_are_running_if_nothing_can_be_told_of_the_weekend() -
     assert alarms(all_compared(LENGTH, days_of([*values, up]))) == [36]
     values[32], values[31] = 45.0, up  # not Thursday and Monday
     assert alarms(all_compared(LENGTH, days_of([*values, up]))) == []
+    values[32] = None  # even if nothing can be told of Friday
+    assert alarms(all_compared(LENGTH, days_of([*values, up]))) == []
+    days = all_compared(LENGTH, days_of([*values, 90.0]))
+    assert days[-1].alarm == 1
+    assert alarm_of(LENGTH, days[:-1], days[-1]).since == days[-1].day
 
 
 def test_an_alarm_is_raised_once_and_ends_after_three_days_as_usual() -> None:

@@ -9,9 +9,11 @@ from sqlalchemy import Connection, delete, func, select, update
 from sqlalchemy.exc import OperationalError
 
 from ragcontract.core import bounds
+from ragcontract.service.audit import Author
 from ragcontract.service.database import DAY, Database, now_ms
 from ragcontract.service.production import drift_watch
 from ragcontract.service.production.daily_rows import store_day
+from ragcontract.service.production.deletion import delete_expired
 from ragcontract.service.production.drift_watch import LEASE, SETTLE, DriftWatch
 from ragcontract.service.production.measured_day import MeasuredDay, measure
 from ragcontract.service.tables import alerts, daily, interactions, projects, sketches, tasks
@@ -307,6 +309,26 @@ def test_days_whose_interactions_are_deleted_stay_as_they_were(database: Databas
         day: row.n for day, row in before.items()
     }
     assert unmeasured(database, project) is None
+
+
+def test_what_late_days_are_compared_with_is_kept_as_long_as_interactions(database: Database) -> None:
+    project, author = new_project(database), Author(actor="retention", at=NOON)
+    database.write(lambda connection: connection.execute(update(projects).values(keep_days=120)))
+    store(database, project, [row for day in range(100, 0, -1) for row in asked(day, 3)])
+    watch = watch_of(database)
+    watch.look()
+    monitors = ("unseen_grams", "unknown_documents")
+    before = {name: days_of(database, project, name) for name in monitors}
+    assert [len(days) for days in before.values()] == [93, 93]
+    delete_expired(database, author, lambda: False)
+    store(database, project, asked(75, 3, question=LONGER))
+    watch.look()
+    for name, days in before.items():
+        after = days_of(database, project, name)
+        assert [*after] == [*days]
+        assert {day: row.value for day, row in after.items() if day != 75} == {
+            day: row.value for day, row in days.items() if day != 75
+        }
 
 
 def test_who_keeps_a_day_has_yesterday_measured(database: Database) -> None:

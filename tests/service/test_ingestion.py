@@ -397,6 +397,8 @@ def test_a_full_queue_takes_no_further_questions(service: Ingesting, monkeypatch
     assert service.questions() == [f"How do I do {number}?" for number in range(3)]
     assert [row["asked"] for row in service.rows(candidates)] == [2, 2, 1]
     assert service.tally() == {"received": 8, "sampled": 8, "not_queued": 3}
+    service.stored(*[asked(9, id=f"{number}", error="x") for number in range(2)])
+    assert service.tally() == {"received": 10, "sampled": 10, "not_queued": 5}
 
 
 def test_what_is_counted_belongs_to_the_day_on_which_it_was_asked(service: Ingesting) -> None:

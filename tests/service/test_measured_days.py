@@ -10,7 +10,7 @@ from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import Location
 from ragcontract.service.database import DAY, Database
-from ragcontract.service.production.golden_coverage import FEWEST, GoldenSet
+from ragcontract.service.production.golden_coverage import FEWEST, GoldenSet, documents_of
 from ragcontract.service.production.measured_day import KNOWN_DAYS, NEW, measure
 from ragcontract.service.production.monitors import MONITORS
 from ragcontract.service.production.sketches import Sketch, grams_in, union_of
@@ -90,6 +90,14 @@ def test_texts_scores_and_latency_have_medians_and_a_percentile(database: Databa
     assert values["latency_p95"] == (99, 95.0)
     assert values["top_score"] == (99, 50.0)
     assert values["score_gap"] == (1, 0.5)
+
+
+@pytest.mark.parametrize(("number", "rank"), [(1, 1), (19, 19), (20, 19), (21, 20), (40, 38)])
+def test_the_95th_percentile_is_the_smallest_that_95_percent_are_not_above(
+    number: int, rank: int, database: Database
+) -> None:
+    fields = [{"latency_ms": float(place)} for place in range(number, 0, -1)]
+    assert values_of(database, with_fields(number, *fields))["latency_p95"] == (number, float(rank))
 
 
 def test_a_day_without_interactions_has_only_their_number(database: Database) -> None:
@@ -184,6 +192,20 @@ def test_day_28_before_is_known_and_day_29_is_not(database: Database) -> None:
     store(database, project, asked(1, 1, question="Vext jörmun!", results=results("d29")))
     values = measure(database, project, YESTERDAY, NO_GOLDEN).values
     assert values["unseen_grams"].value == values["unknown_documents"].value == 0.5
+
+
+def test_a_gap_may_be_negative_and_all_documents_of_golden_queries_are_known(database: Database) -> None:
+    rows = asked(1, 1, results='[{"doc_id":"d1","score":0.5},{"doc_id":"d2","score":0.75}]')
+    assert values_of(database, rows)["score_gap"] == (1, -0.25)
+    query = GoldenQuery(
+        id="1",
+        query="?",
+        relevant_doc_ids=("a",),
+        forbidden_doc_ids=("b",),
+        relevance={"c": 1},
+        location=Location(""),
+    )
+    assert {*documents_of(query)} == {"a", "b", "c"}
 
 
 def test_a_question_is_covered_if_it_is_as_near_as_golden_queries_are_to_each_other(database: Database) -> None:

@@ -333,6 +333,28 @@ def test_monitors_are_told_day_by_day(served: Served, database: Database) -> Non
     assert checked(served.request("GET", "/projects/docs/monitors", params={"days": 0})) == 422
 
 
+def test_an_alarm_stands_of_however_few_days_a_program_asks(served: Served, database: Database) -> None:
+    add_days(database, "question_length", LENGTHS, last=yesterday(), **ALARMED)
+    add_days(database, "error_rate", [0.02] * 80, last=yesterday(), z={0: None}, n=500)  # type: ignore[dict-item]
+    (errors, whole) = sorted(served.get("/projects/docs/monitors", days=90), key=lambda each: each["monitor"])
+    for days in (2, 5, 20):
+        (few, length) = sorted(served.get("/projects/docs/monitors", days=days), key=lambda each: each["monitor"])
+        assert (length["alarm_since"], length["why"]) == (whole["alarm_since"], whole["why"])
+        assert length["days"] == whole["days"][-len(length["days"]) :]
+        assert few["why"] == errors["why"]
+    assert "usually 45" in whole["why"]
+
+
+def test_an_old_alarm_stands_and_is_told_with_what_was_usual(editor: Visitor, database: Database) -> None:
+    """It is compared with days that the page has no room for."""
+    values = [45.0] * 35 + [61.0] * 70
+    far = dict.fromkeys(range(70), 8.0)
+    add_days(database, "question_length", values, last=yesterday(), z=far, alarms={69: 1})
+    sentence = "61 characters, usually 45"
+    assert sentence in words(editor.get(PATH))
+    assert sentence in words(editor.get("/"))
+
+
 def test_the_first_page_says_that_production_changed(served: Served, database: Database) -> None:
     add_days(database, "question_length", LENGTHS, last=yesterday(), **ALARMED)
     add_days(database, "volume", [500.0] * 40, last=yesterday(), alarms={30: -1})

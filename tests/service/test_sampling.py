@@ -59,6 +59,15 @@ def test_each_kind_has_its_rate(flags: int, rate: str) -> None:
     assert half != [is_drawn("another", each, flags, Sampling(**nothing | {rate: 0.5})) for each in ids]
 
 
+def test_what_is_at_a_limit_has_no_flag() -> None:
+    row = {"error": None, "latency_ms": 4.0, "confidence": 0.2, "feedback": 0}
+    for wanted, p95 in ((Flags(latency_ms=4, confidence_lt=0.2), None), (Flags(latency_ms="auto"), 2.0)):
+        assert flags_of(row, has_no_results=False, wanted=wanted, p95=p95) == 0
+    beyond = row | {"latency_ms": 4.1, "confidence": 0.19}
+    wanted = Flags(latency_ms="auto", confidence_lt=0.2)
+    assert names_of(flags_of(beyond, has_no_results=False, wanted=wanted, p95=2.0)) == ["slow", "low_confidence"]
+
+
 def test_flags_have_names() -> None:
     row = {"error": "x", "latency_ms": 5.0, "confidence": 0.1, "feedback": -1}
     wanted = Flags(latency_ms=4, confidence_lt=0.2)

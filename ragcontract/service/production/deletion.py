@@ -16,7 +16,7 @@ from ragcontract.core.numbers import count
 from ragcontract.service.audit import Author, record
 from ragcontract.service.database import DAY, Database
 from ragcontract.service.mounted import ProjectFile
-from ragcontract.service.tables import candidates, daily, interactions, projects, sketches, tallies
+from ragcontract.service.tables import candidates, daily, interactions, projects, tallies
 
 Never = Callable[[], bool]
 
@@ -56,8 +56,9 @@ def delete_expired(database: Database, author: Author, is_ended: Never) -> None:
             subject = f"project:{row.slug}"
             job = partial(record, author=author, action="interaction.expire", subject=subject, detail=detail)
             database.write(job)
-    for table, kept in ((tallies, bounds.MEASURED_DAYS), (daily, bounds.MEASURED_DAYS), (sketches, bounds.SKETCH_DAYS)):
-        old = table.c.day < now - kept * DAY
+    # Sketches are deleted by who measures days: late interactions are compared with those of the days before.
+    for table in (tallies, daily):
+        old = table.c.day < now - bounds.MEASURED_DAYS * DAY
         with database.read() as connection:
             is_there = connection.execute(select(exists().where(old))).scalar_one()
         if is_there and not is_ended():

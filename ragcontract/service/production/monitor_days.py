@@ -1,5 +1,6 @@
 """What the monitors of production said on each day, as it is stored, and which alarms stand."""
 
+from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct
@@ -33,11 +34,16 @@ class Accepted(Struct, frozen=True, kw_only=True):
 
 
 class MonitorSeries(Struct, frozen=True, kw_only=True):
-    """A monitor over some days, the oldest first."""
+    """A monitor over some days, the oldest first; alarms and what is usual are those of all days that are known."""
 
     monitor: Monitor
     days: Sequence[Measured]
     accepted: Accepted | None = None
+    earlier: Sequence[Measured] = ()  # the days before, as far as an alarm that stands may go back
+
+    @property
+    def _known(self) -> Sequence[Measured]:
+        return (*self.earlier, *self.days)
 
     @property
     def last(self) -> Measured:
@@ -53,14 +59,14 @@ class MonitorSeries(Struct, frozen=True, kw_only=True):
     def alarm(self) -> Alarm | None:
         """The alarm that stands; None if none does."""
         accepted = self.accepted.day if self.accepted else None
-        raised = standing(self.days, accepted)
-        return None if raised is None else alarm_of(self.monitor, self.days, raised, accepted)
+        raised = standing(self._known, accepted)
+        return None if raised is None else alarm_of(self.monitor, self._known, raised, accepted)
 
     @property
     def usual(self) -> tuple[float, float] | None:
         """Between which values most days like the last one are, or like those before an alarm; None if too few are."""
         accepted = self.accepted.day if self.accepted else None
-        of = self.alarm or alarm_of(self.monitor, self.days, self.last, accepted)
+        of = self.alarm or alarm_of(self.monitor, self._known, self.last, accepted)
         return of.usual
 
     @property
@@ -77,26 +83,35 @@ class MonitorSeries(Struct, frozen=True, kw_only=True):
         if last.n < ENOUGH and self.monitor.needs_many:
             return f"{last.n:,} {self.monitor.of} on {date_of(last.day)}; it takes {ENOUGH} a day"
         first = max(last.day - WINDOW * DAY, self.accepted.day if self.accepted else 0)
-        like = [day for day in self.days if first <= day.day < last.day and is_weekend(day.day) == is_weekend(last.day)]
-        enough = sum(day.n >= ENOUGH for day in like)
+        before = [day for day in self._known if first <= day.day < last.day]
+        enough = sum(day.n >= ENOUGH and is_weekend(day.day) == is_weekend(last.day) for day in before)
         kind = "weekend day" if is_weekend(last.day) else "weekday"
         return f"{count(enough, kind)} with {ENOUGH} or more to compare {date_of(last.day)} with; it takes {LIKE_DAYS}"
 
 
-def monitors_since(connection: Connection, project: int, since: int) -> tuple[MonitorSeries, ...]:
-    """Return the monitors of a project that have a day at or after ``since``."""
+def monitors_of(connection: Connection, project: int, days: int, now: int) -> tuple[MonitorSeries, ...]:
+    """Return the monitors of a project that have one of the last days."""
+    since = now - now % DAY - days * DAY
     accepted = _accepted(connection, [project]).get(project, {})
-    days = days_of(connection, daily.c.project_id == project, daily.c.day >= since)
-    return tuple(
-        MonitorSeries(monitor=monitor, days=tuple(days[name]), accepted=accepted.get(name))
-        for name, monitor in MONITORS.items()
-        if name in days
-    )
+    known = days_of(connection, daily.c.project_id == project, daily.c.day >= min(since, _alarms_since(now)))
+    series = []
+    for name, monitor in MONITORS.items():
+        of_monitor = known.get(name, [])
+        later = bisect_left(of_monitor, since, key=lambda each: each.day)
+        if later < len(of_monitor):
+            earlier, shown = tuple(of_monitor[:later]), tuple(of_monitor[later:])
+            series.append(MonitorSeries(monitor=monitor, days=shown, accepted=accepted.get(name), earlier=earlier))
+    return tuple(series)
+
+
+def _alarms_since(now: int) -> int:
+    """Return how far back an alarm that stands may be, with the days that its day was compared with."""
+    return now - now % DAY - KNOWN
 
 
 def standing_alarms(connection: Connection, projects: Collection[int], now: int) -> Mapping[int, Sequence[Alarm]]:
     """Return the alarms that stand, by the ids of projects."""
-    since = now - now % DAY - KNOWN
+    since = _alarms_since(now)
     recent = IS_ALARM, daily.c.day >= since, daily.c.project_id.in_([*projects])
     wanted: dict[int, list[str]] = {}
     for project, name in connection.execute(select(daily.c.project_id, daily.c.monitor).where(*recent).distinct()):

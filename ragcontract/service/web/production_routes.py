@@ -13,10 +13,10 @@ from sqlalchemy import RowMapping
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.safe_text import visible
-from ragcontract.service.database import DAY, Milliseconds, now_ms
+from ragcontract.service.database import Milliseconds, now_ms
 from ragcontract.service.production.flags import names_of
 from ragcontract.service.production.interaction_list import Search, Wanted, interactions_before
-from ragcontract.service.production.monitor_days import MonitorSeries, monitors_since
+from ragcontract.service.production.monitor_days import MonitorSeries, monitors_of
 from ragcontract.service.web.authentication import READ
 from ragcontract.service.web.parameters import (
     DEFAULT_LIMIT,
@@ -148,10 +148,9 @@ def list_monitors(
     days: Annotated[int | None, QueryParameter(ge=1, le=bounds.SERVICE_DAYS)] = None,
 ) -> list[MonitorNow]:
     """Return what monitors say of production, day by day, and which alarms stand."""
-    now, days = now_ms(), days or bounds.MONITOR_DAYS
     with database.read() as connection:
         project = require_project(connection, principal, slug)
-        known = monitors_since(connection, project, now - now % DAY - days * DAY)
+        known = monitors_of(connection, project, days or bounds.MONITOR_DAYS, now_ms())
     return [_monitor(series) for series in known]
 
 

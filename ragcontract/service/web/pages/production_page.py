@@ -26,7 +26,7 @@ from ragcontract.service.production.candidates import COUNTED_DAYS, counted_late
 from ragcontract.service.production.daily_rows import accept_level
 from ragcontract.service.production.drift import ENOUGH, date_of
 from ragcontract.service.production.interaction_list import Wanted, interactions_before, sources_of
-from ragcontract.service.production.monitor_days import MonitorSeries, monitors_since
+from ragcontract.service.production.monitor_days import MonitorSeries, monitors_of
 from ragcontract.service.production.monitors import false_alarms_a_month, shown_value
 from ragcontract.service.web.authentication import EDIT, READ
 from ragcontract.service.web.login import SEE_OTHER
@@ -118,8 +118,7 @@ def production_page(
     with database.read() as connection:
         project = require_project_row(connection, principal, slug)
         number = project["number"]
-        since = now - now % DAY - bounds.MONITOR_DAYS * DAY
-        monitors = monitors_since(connection, number, since)
+        monitors = monitors_of(connection, number, bounds.MONITOR_DAYS, now)
         if not problems:
             try:
                 listed = _listed(connection, number, wanted, cursor)
