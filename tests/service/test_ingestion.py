@@ -209,6 +209,22 @@ def test_a_character_that_no_text_can_have_harms_no_other_interaction(service: I
 
 
 @pytest.mark.parametrize("kind", ["sqlite"])
+@pytest.mark.parametrize(
+    ("field", "problem"),
+    [
+        ('"latency_ms": 1e999', "latency_ms: number out of range"),
+        (f'"id": {"9" * 5_000}', "id: integer value out of range"),
+    ],
+)
+def test_a_number_that_is_too_large_harms_no_other_interaction(field: str, problem: str, service: Ingesting) -> None:
+    body = f'{{"interactions": [{{"query": "a"}}, {{"query": "b", {field}}}, {{"query": "c"}}]}}'
+    answer = service.send_bytes(body.encode())
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["rejected"] == [{"index": 1, "problem": problem}]
+    assert [row["query"] for row in service.rows()] == ["a", "c"]
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
 def test_of_many_that_are_rejected_the_first_are_listed(service: Ingesting) -> None:
     answer = service.stored(asked(), *[asked(response=1)] * 70)
     assert (answer["accepted"], len(answer["rejected"]), answer["more_rejected"]) == (1, 50, 20)

@@ -92,6 +92,11 @@ def test_texts_scores_and_latency_have_medians_and_a_percentile(database: Databa
     assert values["score_gap"] == (1, 0.5)
 
 
+def test_a_latency_that_nobody_measured_is_passed_over(database: Database) -> None:
+    values = values_of(database, with_fields(4, *[{"latency_ms": 1.7e308}] * 3))
+    assert (values["latency_p50"], values["latency_p95"]) == ((1, 500.0), (1, 500.0))
+
+
 def test_a_day_without_interactions_has_only_their_number(database: Database) -> None:
     assert values_of(database, asked(2)) == {"volume": (0, 0.0)}
 

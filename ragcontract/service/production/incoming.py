@@ -243,9 +243,18 @@ def _decoded(item: NewInteraction | msgspec.Raw, *, explain: bool) -> NewInterac
     except UNDECODABLE as error:
         if not explain or not isinstance(error, msgspec.ValidationError):
             raise _WrongError("is not valid JSON") from error
-        wrong = mismatches(msgspec.json.decode(item), NewInteraction)
-        problems = [f"{_path(mismatch.path)}: {mismatch.message}" for mismatch in wrong] or [str(error)]
-        raise _WrongError("; ".join(problems[: bounds.FAULTS])) from error
+        problems = list[str]()
+        with suppress(*UNDECODABLE):  # a number of another field may be out of range
+            wrong = mismatches(msgspec.json.decode(item), NewInteraction)
+            problems = [f"{_path(mismatch.path)}: {mismatch.message}" for mismatch in wrong[: bounds.FAULTS]]
+        raise _WrongError("; ".join(problems) or _said_by(error)) from error
+
+
+def _said_by(error: msgspec.ValidationError) -> str:
+    """Return what is wrong with an interaction in the words of the decoder, after the field if it names one."""
+    said, _, place = str(error).partition(" - at `$.")
+    said = said[:1].lower() + said[1:]
+    return f"{place.removesuffix('`')}: {said}" if place else said
 
 
 def _path(path: Sequence[str | int]) -> str:
