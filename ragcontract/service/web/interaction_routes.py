@@ -40,6 +40,7 @@ class Ingestion(NamedTuple):
     settings: SettingsOfProjects
     writer: InteractionWriter
     monitoring: Monitoring
+    large: asyncio.Semaphore  # of large bodies that are read at once; while others wait, they take no thread
 
 
 class Deleted(Struct, frozen=True, kw_only=True):
@@ -82,7 +83,8 @@ async def add_interactions(
     if len(data) < _AT_ONCE:
         ready = _prepared(data, settings)
     else:
-        ready = await sync_to_thread(_prepared, data, settings)
+        async with ingestion.large:
+            ready = await sync_to_thread(_prepared, data, settings)
     del data
     rejected = len(ready.rejected) + ready.more_rejected
     counts = await asyncio.wrap_future(ingestion.writer.submit(Batch(settings=settings, items=ready.stored)))
