@@ -12,7 +12,7 @@ import requests
 
 from ragcontract.core import bounds
 
-AGAIN, TOO_LARGE = frozenset({408, 429, 502, 503, 504}), 413
+AGAIN, AWAY, TOO_LARGE = frozenset({408, 429, 502, 503, 504}), (requests.ConnectionError, requests.Timeout), 413
 
 
 class InteractionClient:
@@ -27,7 +27,7 @@ class InteractionClient:
 
     def _begin(self) -> None:
         self._process, self._session = os.getpid(), requests.Session()
-        self._session.headers["Authorization"] = f"Bearer {self._key}"
+        self._session.headers["Authorization"], self._session.max_redirects = f"Bearer {self._key}", 0
         self._queue: Queue[dict[str, Any]] = Queue(bounds.CLIENT_WAITING)
         Thread(target=self._run, daemon=True).start()
 
@@ -65,12 +65,12 @@ class InteractionClient:
                 answer = self._session.post(self._url, json={"interactions": batch}, timeout=self._seconds)
                 status, after = answer.status_code, answer.headers.get("Retry-After", "")
                 pause = float(after) if after.isdecimal() else pause
-            except (requests.ConnectionError, requests.Timeout):
-                status = 503
+            except (*AWAY, requests.exceptions.InvalidJSONError, TypeError) as error:
+                status = 503 if isinstance(error, AWAY) else TOO_LARGE  # or of values that are no JSON
             time.sleep(pause if status in AGAIN else 0)
         if status == TOO_LARGE and len(batch) > 1:
             for half in (batch[::2], batch[1::2]):
                 self._post(half)
         else:
-            told: dict[str, Any] = answer.json() if answer.ok else {"rejected": batch}
+            told: dict[str, Any] = answer.json() if status != TOO_LARGE and answer.ok else {"rejected": batch}
             self.dropped += len(told["rejected"]) + told.get("more_rejected", 0)
