@@ -172,8 +172,7 @@ def prepared(data: bytes, settings: ProjectSettings, now: int) -> Prepared:
     items = _items_of(data)
     stored, rejected, explained = list[Stored](), list[Rejected](), 0
     for index, item in enumerate(items):
-        if isinstance(item, msgspec.Raw):
-            explained += memoryview(item).nbytes
+        explained += 0 if isinstance(item, NewInteraction) else memoryview(item).nbytes
         explain = explained <= _EXPLAINED and len(rejected) < bounds.PROBLEMS
         try:
             stored.append(_stored(_decoded(item, explain=explain), settings, now))
@@ -243,9 +242,9 @@ def _decoded(item: NewInteraction | msgspec.Raw, *, explain: bool) -> NewInterac
 
 def _said_by(error: msgspec.ValidationError) -> str:
     """Return what is wrong with an interaction in the words of the decoder, after the field if it names one."""
-    said, _, place = str(error).partition(" - at `$.")
-    said = said[:1].lower() + said[1:]
-    return f"{place.removesuffix('`')}: {said}" if place else said
+    words, _, place = str(error).partition(" - at `$.")
+    words = words[:1].lower() + words[1:]
+    return f"{place.removesuffix('`')}: {words}" if place else words
 
 
 def _path(path: Sequence[str | int]) -> str:
