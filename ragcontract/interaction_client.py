@@ -7,13 +7,12 @@ import time
 from contextlib import suppress
 from queue import Full, Queue
 from threading import Thread
-from typing import Any
 
 import requests
 
 from ragcontract.core import bounds
 
-AGAIN, TOO_LARGE, log = frozenset({408, 429, 502, 503, 504}), 413, logging.getLogger(__name__)
+AGAIN, OK, TOO_LARGE, log = frozenset({408, 429, 502, 503, 504}), 200, 413, logging.getLogger(__name__)
 
 
 class InteractionClient:
@@ -30,11 +29,11 @@ class InteractionClient:
         atexit.register(self.flush, seconds)
 
     def _begin(self) -> None:
-        self._process, self._queue = os.getpid(), Queue[dict[str, Any]](bounds.CLIENT_WAITING)
+        self._process, self._queue = os.getpid(), Queue[dict[str, object]](bounds.CLIENT_WAITING)
         self._session, self._session.headers["Authorization"] = requests.Session(), f"Bearer {self._key}"
         Thread(target=self._run, daemon=True).start()
 
-    def send(self, query: str, **fields: Any) -> None:
+    def send(self, query: str, **fields: object) -> None:
         """Put an interaction, with the fields of the API, into a queue; it is dropped if the queue is full."""
         if self._process != os.getpid():  # a fork has no threads
             self._begin()
@@ -58,24 +57,25 @@ class InteractionClient:
     def _run(self) -> None:
         while batch := [self._queue.get()]:
             batch += [self._queue.get() for _ in range(min(self._queue.qsize(), bounds.CLIENT_BATCH - 1))]
-            try:
-                self._post(batch)
-            except Exception as error:  # noqa: BLE001 (values that are no JSON, a wrong address: the next may be right)
-                self._drop(len(batch), f"{type(error).__name__}: {error}")
+            self._post(batch)
             for _ in batch:
                 self._queue.task_done()
 
-    def _post(self, batch: list[dict[str, Any]]) -> None:
-        status, pause = 503, 1.0
-        while status in AGAIN:
-            with suppress(requests.ConnectionError, requests.Timeout):
-                answer = self._session.post(self._url, json={"interactions": batch}, timeout=self._seconds)
-                status, after = answer.status_code, answer.headers.get("Retry-After", "")
-                pause = float(after) if after.isdecimal() else pause
-            time.sleep(pause if status in AGAIN else 0)
-        if status == TOO_LARGE and len(batch) > 1:
+    def _post(self, batch: list[dict[str, object]]) -> None:
+        status, why, lost, pause, body = 503, "", len(batch), 1.0, {"interactions": batch}
+        try:
+            while status in AGAIN:
+                with suppress(requests.ConnectionError, requests.Timeout):
+                    answer = self._session.post(self._url, json=body, timeout=self._seconds, allow_redirects=False)
+                    status, why, after = answer.status_code, answer.text, answer.headers.get("Retry-After", "")
+                    pause = min(float(after), 60) if after.isdecimal() else pause
+                time.sleep(pause if status in AGAIN else 0)
+            told = answer.json() if status == OK else {}
+            lost = len(told.get("rejected", batch)) + told.get("more_rejected", 0)
+        except Exception as error:  # noqa: BLE001 (a value that is no JSON, a wrong address: the next may be right)
+            status, why = TOO_LARGE, f"{type(error).__name__}: {error}"
+        if status == TOO_LARGE and len(batch) > 1:  # each half by itself
             self._post(batch[::2])
             self._post(batch[1::2])
         else:
-            told: dict[str, Any] = answer.json() if answer.ok else {"rejected": [answer.text] * len(batch)}
-            self._drop(len(told["rejected"]) + told.get("more_rejected", 0), f"{status} {told['rejected'][:1]}")
+            self._drop(lost, f"{status} {why}")

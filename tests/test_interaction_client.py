@@ -91,8 +91,11 @@ def test_what_is_refused_is_counted_and_the_next_one_is_sent(reply: Reply, dropp
 @pytest.mark.parametrize(
     ("reply", "why"),
     [
-        (Reply(status=401, content=b"the key rc_key is not valid"), "401 ['the key … is not valid']"),
-        (Reply(content={"rejected": [{"problem": "query: is blank"}]}), "200 [{'problem': 'query: is blank'}]"),
+        (Reply(status=401, content=b"the key rc_key is not valid"), "401 the key … is not valid"),
+        (
+            Reply(content={"rejected": [{"problem": "query: is blank"}]}),
+            '200 {"rejected": [{"problem": "query: is blank"}]}',
+        ),
     ],
 )
 def test_the_log_says_once_why_something_is_dropped(reply: Reply, why: str, caplog: pytest.LogCaptureFixture) -> None:
@@ -132,6 +135,28 @@ def test_a_batch_that_is_too_large_is_sent_in_parts(monkeypatch: pytest.MonkeyPa
         assert {item["query"] for item in sent(service)} == {f"{number}" for number in range(5)}
     assert sizes == [1, 1, 4, 2, 2]
     assert client.dropped == 0
+
+
+@pytest.mark.parametrize("value", [float("nan"), {1, 2}])
+def test_a_value_that_is_no_json_harms_no_other_interaction(value: Any) -> None:
+    with Service(Reply(status=503, headers={"Retry-After": "1"}), STORED) as service:
+        client = InteractionClient(service.url, "docs", "rc_key")
+        client.send("0")
+        until(lambda: service.requests)  # while it pauses, the others become a batch
+        for number in range(1, 8):
+            client.send(f"{number}", confidence=value if number == 4 else 0.5)
+        client.flush(PATIENCE)
+        assert {item["query"] for item in sent(service)} == {*"0123567"}
+    assert client.dropped == 1
+
+
+def test_questions_do_not_follow_a_redirect() -> None:
+    with Service(STORED) as elsewhere, Service(Reply(status=307, headers={"Location": elsewhere.url})) as service:
+        client = InteractionClient(service.url, "docs", "rc_key")
+        client.send("How?")
+        client.flush(PATIENCE)
+        assert (len(service.requests), len(elsewhere.requests)) == (1, 0)
+    assert client.dropped == 1
 
 
 def test_with_a_full_queue_the_application_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -226,7 +226,8 @@ def test_a_candidate_of_another_project_does_not_exist_for_a_key(served: Served,
     assert served.status("/projects/other/candidates.jsonl", key=limited) == 404
     assert downloaded(served) == listed(served) == []
     assert checked(served.request("POST", f"/candidates/{number}", key=limited, json={"decision": "reject"})) == 403
-    decided(served, editor, 999, "reject", 404)
+    for number in (999, 10**30):
+        decided(served, editor, number, "reject", 404)
     decided(served, editor, number, "maybe", 422)
     decided(served, editor, number, "reject", 422, relevant_doc_ids=[])
 

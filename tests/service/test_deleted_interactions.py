@@ -98,6 +98,15 @@ def test_what_was_asked_before_a_time_is_deleted(service: Ingesting, monkeypatch
 
 
 @pytest.mark.parametrize("kind", ["sqlite"])
+def test_the_time_before_which_is_deleted_may_be_any(service: Ingesting) -> None:
+    service.stored(asked())
+    assert service.delete(before="0001-01-01T00:00:00+23:59").json() == {"deleted": 0}
+    assert service.delete(before="9" * 20).json() == {"deleted": 1}
+    assert service.delete(before="9999-12-31T23:59:59-23:59").json() == {"deleted": 0}
+    assert log(service)[1][2] == "1 interaction asked before 9999-12-31 23:59"
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
 @pytest.mark.parametrize("params", [{}, {"id": "a", "user": "b"}, {"before": "yesterday"}, {"before": "2026-01-01"}])
 def test_what_is_to_be_deleted_must_be_clear(params: dict[str, str], service: Ingesting) -> None:
     service.stored(asked(id="a", user="b"))

@@ -3,6 +3,7 @@
 import gzip
 import json
 import logging
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -206,6 +207,55 @@ def test_a_character_that_no_text_can_have_harms_no_other_interaction(service: I
     body = rb'{"interactions": [{"query": "a"}, {"query": "c\ud83d"}, {"query": "b\u0000"}]}'
     assert service.send_bytes(body).json()["accepted"] == 3
     assert [row["query"] for row in service.rows()] == ["a", r"c\ud83d", "b\ufffd"]
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_halves_of_characters_are_found_in_any_escapes(service: Ingesting) -> None:
+    texts = [r"\ud83d\ude00 \ud83d", r"\\\ud83d\n\"", r"\\ud83d", r"\ude00\ud83d", r"\ud83d\uD83D\uDE00\u00e4"]
+    body = ",".join(f'{{"query": "{text}"}}' for text in texts)
+    assert service.send_bytes(b"\xef\xbb\xbf" + f'{{"interactions": [{body}]}}'.encode()).json()["accepted"] == 5
+    found = ["\U0001f600 \\ud83d", '\\\\ud83d\n"', "\\ud83d", "\\ude00\\ud83d", "\\ud83d\U0001f600\u00e4"]
+    assert [row["query"] for row in service.rows()] == found
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_not_all_is_said_of_a_large_interaction(service: Ingesting) -> None:
+    answer = service.stored(asked(), asked(1, response=[[]] * 100_000, query=1))
+    assert [each["problem"] for each in answer["rejected"]] == ["query: expected `str`, got `int`"]
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_few_large_bodies_are_read_at_once(service: Ingesting, monkeypatch: pytest.MonkeyPatch) -> None:
+    at_work, most = set[int](), list[int]()
+
+    def slow(data: bytes, *others: Any) -> Any:
+        at_work.add(threading.get_ident())
+        most.append(len(at_work))
+        time.sleep(0.05)
+        at_work.discard(threading.get_ident())
+        return prepared(data, *others)
+
+    monkeypatch.setattr("ragcontract.service.web.interaction_routes.prepared", slow)
+    with ThreadPoolExecutor(6) as pool:
+        answers = [*pool.map(lambda number: service.stored(asked(number, response="x" * 20_000)), range(6))]
+    assert sum(each["accepted"] for each in answers) == 6
+    assert max(most) == bounds.SERVICE_COMPUTING
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+@pytest.mark.parametrize(
+    ("field", "problem"),
+    [
+        ('"latency_ms": 1e999', "latency_ms: number out of range"),
+        (f'"id": {"9" * 5_000}', "id: integer value out of range"),
+    ],
+)
+def test_a_number_that_is_too_large_harms_no_other_interaction(field: str, problem: str, service: Ingesting) -> None:
+    body = f'{{"interactions": [{{"query": "a"}}, {{"query": "b", {field}}}, {{"query": "c"}}]}}'
+    answer = service.send_bytes(body.encode())
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["rejected"] == [{"index": 1, "problem": problem}]
+    assert [row["query"] for row in service.rows()] == ["a", "c"]
 
 
 @pytest.mark.parametrize("kind", ["sqlite"])

@@ -100,6 +100,11 @@ def test_the_95th_percentile_is_the_smallest_that_95_percent_are_not_above(
     assert values_of(database, with_fields(number, *fields))["latency_p95"] == (number, float(rank))
 
 
+def test_a_latency_that_nobody_measured_is_passed_over(database: Database) -> None:
+    values = values_of(database, with_fields(4, *[{"latency_ms": 1.7e308}] * 3))
+    assert (values["latency_p50"], values["latency_p95"]) == ((1, 500.0), (1, 500.0))
+
+
 def test_a_day_without_interactions_has_only_their_number(database: Database) -> None:
     assert values_of(database, asked(2)) == {"volume": (0, 0.0)}
 

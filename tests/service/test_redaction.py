@@ -185,6 +185,9 @@ def test_other_lines_are_no_worse(seed: int) -> None:
         ("git clone git+https://x.example/y@1.0.dev1", "git clone git+https://x.example/y@1.0.dev1"),
         ("4111 1111 1111 1111 until 12/29", "[card] until 12/29"),
         ("4111 1111 1111 1112", "4111 1111 1111 1112"),
+        ("4111\u20131111\u20111111\u200b1111", "[card]"),
+        ("DE89\u20113704\u00ad0044\u200b0532\u20130130\u206000", "[iban]"),
+        (r"{\"api_key\":\"abcd1234efgh5678\"}", r"{\"api_key\":\"[key]" + '"}'),
         ("room 12 4111-1111-1111-1111", "room 12 [card]"),
         (
             "\u0664\u0661\u0661\u0661 \u0661\u0661\u0661\u0661 \u0661\u0661\u0661\u0661 \u0661\u0661\u0661\u0661",

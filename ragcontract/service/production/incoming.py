@@ -4,8 +4,9 @@ The names of the RAG Eval Harness mean the same as ours: ``logs``, ``answer``, `
 ``user_feedback``.
 """
 
-import json
+import re
 import threading
+from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -17,9 +18,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.core.safe_text import encodable, shorten
+from ragcontract.core.safe_text import shorten
 from ragcontract.files.json_lines import UNDECODABLE
-from ragcontract.files.json_text import NestingError, check_nesting
 from ragcontract.files.schema import mismatches
 from ragcontract.service.database import BIGINT, DAY, index_key
 from ragcontract.service.production.flags import flags_of, is_drawn
@@ -128,6 +128,9 @@ class _Parts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 _whole = msgspec.json.Decoder(Interactions)
 _item = msgspec.json.Decoder(NewInteraction)
+# A pair of escapes that are a character, the escape of half a character, or any other one.
+_ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F]..)|.)", re.DOTALL)
+_EXPLAINED = 256 << 10  # bytes of interactions of a body, up to which all that is wrong with them is said
 _one_by_one = threading.Lock()  # of bodies that are not valid, because many small parts take much memory
 Lists: TypeAlias = Interactions | _Objects | _Parts
 
@@ -166,10 +169,12 @@ class _WrongError(ValueError):
 def prepared(data: bytes, settings: ProjectSettings, now: int) -> Prepared:
     """Return what is stored of a body. Raises NotJsonError, or InputError if nothing of it can be stored."""
     items = _items_of(data)
-    stored, rejected = list[Stored](), list[Rejected]()
+    stored, rejected, explained = list[Stored](), list[Rejected](), 0
     for index, item in enumerate(items):
+        explained += 0 if isinstance(item, NewInteraction) else memoryview(item).nbytes
+        explain = explained <= _EXPLAINED and len(rejected) < bounds.PROBLEMS
         try:
-            stored.append(_stored(_decoded(item, explain=len(rejected) < bounds.PROBLEMS), settings, now))
+            stored.append(_stored(_decoded(item, explain=explain), settings, now))
         except _WrongError as error:
             rejected.append(Rejected(index=index, problem=shorten(str(error), bounds.MESSAGE)))
     more = len(rejected) - bounds.PROBLEMS
@@ -191,7 +196,10 @@ def _items_of(data: bytes) -> Sequence[NewInteraction | msgspec.Raw]:
             expected = "expected an object with `interactions`, a list of objects"
             raise InputError([f"the body: {expected} ({error})"]) from error
         except UNDECODABLE:
-            return _parts_of(_with_whole_characters(data))
+            try:
+                return _parts_of(_with_whole_characters(data))
+            except UNDECODABLE as error:
+                raise NotJsonError from error
 
 
 def _parts_of(data: bytes) -> Sequence[msgspec.Raw]:
@@ -201,26 +209,8 @@ def _parts_of(data: bytes) -> Sequence[msgspec.Raw]:
 
 
 def _with_whole_characters(data: bytes) -> bytes:
-    """Return JSON whose halves of characters are replaced: some languages write them where they cut a text."""
-    try:
-        check_nesting(data)
-        return msgspec.json.encode(_encodable(json.loads(data, parse_constant=_no_constant)))
-    except (NestingError, ValueError, RecursionError) as error:
-        raise NotJsonError from error
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(name)
-
-
-def _encodable(value: Any) -> Any:
-    if isinstance(value, str):
-        return encodable(value)
-    if isinstance(value, list):
-        return [_encodable(inner) for inner in value]
-    if isinstance(value, dict):
-        return {encodable(name): _encodable(inner) for name, inner in value.items()}
-    return value
+    """Return JSON in which halves of characters are text: some languages write them where they cut a text."""
+    return _ESCAPE.sub(lambda match: rb"\\" + match[1] if match[1] else match[0], data.removeprefix(BOM_UTF8))
 
 
 def _listed(body: Any) -> Any:
@@ -234,17 +224,26 @@ def _listed(body: Any) -> Any:
 
 
 def _decoded(item: NewInteraction | msgspec.Raw, *, explain: bool) -> NewInteraction:
-    """Return an interaction; to ``explain`` what is wrong with one takes long."""
+    """Return an interaction; to ``explain`` all that is wrong with one takes long."""
     if isinstance(item, NewInteraction):
         return item
     try:
         return _item.decode(item)
     except UNDECODABLE as error:
-        if not explain or not isinstance(error, msgspec.ValidationError):
+        if not isinstance(error, msgspec.ValidationError):
             raise _WrongError("is not valid JSON") from error
-        wrong = mismatches(msgspec.json.decode(item), NewInteraction)
-        problems = [f"{_path(mismatch.path)}: {mismatch.message}" for mismatch in wrong] or [str(error)]
-        raise _WrongError("; ".join(problems[: bounds.FAULTS])) from error
+        problems = list[str]()
+        with suppress(*UNDECODABLE):  # a number of another field may be out of range
+            wrong = [] if not explain else mismatches(msgspec.json.decode(item), NewInteraction)
+            problems = [f"{_path(mismatch.path)}: {mismatch.message}" for mismatch in wrong[: bounds.FAULTS]]
+        raise _WrongError("; ".join(problems) or _said_by(error)) from error
+
+
+def _said_by(error: msgspec.ValidationError) -> str:
+    """Return what is wrong with an interaction in the words of the decoder, after the field if it names one."""
+    words, _, place = str(error).partition(" - at `$.")
+    words = words[:1].lower() + words[1:]
+    return f"{place.removesuffix('`')}: {words}" if place else words
 
 
 def _path(path: Sequence[str | int]) -> str:

@@ -157,7 +157,7 @@ class _Draw:
             self._tops.append(top)
             if second is not None:
                 self._gaps.append(top - second)
-        if row.latency_ms is not None:
+        if row.latency_ms is not None and row.latency_ms <= bounds.MILLISECONDS:  # else nobody measured it
             self._latencies.append(row.latency_ms)
 
     def _add_hashes(self, kind: str, hashes: Sequence[int], shares: list[float]) -> None:

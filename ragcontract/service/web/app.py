@@ -298,7 +298,8 @@ class Application:
         failed = self.monitoring.errors_of
         self.delivery = AlertDelivery(database, settings.webhook, failed("alerts"))
         writer = InteractionWriter(database, failed("interactions"))
-        self.ingestion = Ingestion(SettingsOfProjects(database, settings.projects), writer, self.monitoring)
+        projects, large = SettingsOfProjects(database, settings.projects), asyncio.Semaphore(bounds.SERVICE_COMPUTING)
+        self.ingestion = Ingestion(projects, writer, self.monitoring, large)
         self._threads: list[_Thread] = [
             self.trends,
             writer,

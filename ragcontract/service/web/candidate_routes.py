@@ -15,7 +15,7 @@ from ragcontract.core.errors import InputError
 from ragcontract.core.ids import as_id
 from ragcontract.service.accounts import Principal
 from ragcontract.service.audit import Author
-from ragcontract.service.database import Database, Milliseconds
+from ragcontract.service.database import BIGINT, Database, Milliseconds
 from ragcontract.service.known_contract import contract_of
 from ragcontract.service.mounted import project_file
 from ragcontract.service.production.candidate_rows import (
@@ -211,7 +211,7 @@ def free_id(connection: Connection, candidate: RowMapping, golden: GoldenQuestio
 
 def require_candidate(connection: Connection, principal: Principal, number: int, slug: str | None = None) -> RowMapping:
     """Return a candidate, of a project if one is named; answers 404 if there is none that the principal sees."""
-    row = candidate_numbered(connection, number)
+    row = candidate_numbered(connection, number) if abs(number) <= BIGINT else None
     if row is None or slug not in {None, row["slug"]} or project_id(connection, row["slug"], principal) is None:
         raise ProblemError(404, "there is no such candidate, or the key may not see it")
     return row

@@ -5,7 +5,7 @@ What is answered with 200 is in the database, committed.
 
 import asyncio
 import zlib
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, NamedTuple
 
 from litestar import Request, delete, post
@@ -30,6 +30,7 @@ from ragcontract.service.web.request_limits import BODY, Body, too_large
 
 JSON, GZIP = "application/json", "gzip"
 _GZIP_WINDOW = 31  # zlib's number for gzip
+_EPOCH, _LAST = datetime.fromtimestamp(0, UTC), 253_402_300_799_999  # the end of the year 9999
 _AT_ONCE = 16 << 10  # bytes; a body of this size takes no longer than handing it to a thread
 
 
@@ -39,6 +40,7 @@ class Ingestion(NamedTuple):
     settings: SettingsOfProjects
     writer: InteractionWriter
     monitoring: Monitoring
+    large: asyncio.Semaphore  # of large bodies that are read at once; while others wait, they take no thread
 
 
 class Deleted(Struct, frozen=True, kw_only=True):
@@ -81,7 +83,8 @@ async def add_interactions(
     if len(data) < _AT_ONCE:
         ready = _prepared(data, settings)
     else:
-        ready = await sync_to_thread(_prepared, data, settings)
+        async with ingestion.large:
+            ready = await sync_to_thread(_prepared, data, settings)
     del data
     rejected = len(ready.rejected) + ready.more_rejected
     counts = await asyncio.wrap_future(ingestion.writer.submit(Batch(settings=settings, items=ready.stored)))
@@ -160,15 +163,16 @@ def delete_interactions(
         which, by = "of a user", {"user_sha": settings.user_digest(user)}
     else:
         time = _time(before or "")
-        which, by = f"asked before {datetime.fromtimestamp(time / 1_000, UTC):%Y-%m-%d %H:%M}", {"before": time}
+        which, by = f"asked before {_EPOCH + timedelta(milliseconds=time):%Y-%m-%d %H:%M}", {"before": time}
     return Deleted(deleted=deletion.delete_interactions(database, slug, project, which, author, **by))
 
 
 def _time(text: str) -> int:
     try:
-        return time_of(text)
+        time = time_of(text)
     except ValueError:
         raise InputError([f"before: expected {TIME}"]) from None
+    return min(max(time, 0), _LAST)
 
 
 ROUTES = (add_interactions, delete_interactions)
