@@ -79,10 +79,11 @@ def length_of_id(_lab: Lab, size: int) -> bool:
 def searched_interactions(lab: Lab, number: int) -> bool:
     """Return whether the oldest one is found, of so many with a flag of which no other one has the source."""
     with served(lab) as service:
+        now = now_ms()  # what is old is deleted
         for each in range(number):
-            flags, source = 1, "web" if each == 0 else "api"
-            add_interaction_row(service.database, f"{each}", asked_at=each, flags=flags, source=source)
-            add_interaction_row(service.database, f"web {each}", asked_at=each, source="web")
+            flags, source, asked_at = 1, "web" if each == 0 else "api", now - number + each
+            add_interaction_row(service.database, f"{each}", asked_at=asked_at, flags=flags, source=source)
+            add_interaction_row(service.database, f"web {each}", asked_at=asked_at, source="web")
         with service.database.read() as connection:
             rows = interactions_before(connection, 1, flag="error", source="web", limit=10).rows
     return [row["query"] for row in rows] == ["0"]

@@ -269,8 +269,13 @@ def test_of_many_that_are_rejected_the_first_are_listed(service: Ingesting) -> N
 def test_a_time_may_be_written_with_a_zone(service: Ingesting) -> None:
     time = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)
     shifted = time.astimezone().isoformat()
-    service.stored(asked(asked_at=time.isoformat().replace("+00:00", "Z")), asked(1, asked_at=shifted))
-    assert [row["asked_at"] for row in service.rows()] == [int(time.timestamp() * 1_000)] * 2
+    at = int(time.timestamp() * 1_000)
+    service.stored(
+        asked(asked_at=time.isoformat().replace("+00:00", "Z")),
+        asked(1, asked_at=shifted),
+        asked(2, asked_at=at + 0.75),  # as time.time() * 1000 is
+    )
+    assert [row["asked_at"] for row in service.rows()] == [at] * 3
 
 
 @pytest.mark.parametrize("kind", ["sqlite"])

@@ -52,7 +52,7 @@ def delete_expired(database: Database, author: Author, is_ended: Never) -> None:
         days = ProjectFile().keep_days if row.keep_days is None else row.keep_days
         deleted = _in_turns(database, row.id, [interactions.c.asked_at < now - days * DAY], is_ended)
         if deleted:
-            detail = f"{count(deleted, 'interaction')} that were asked more than {count(days, 'day')} ago"
+            detail = f"{count(deleted, 'interaction')} of more than {count(days, 'day')} ago"
             subject = f"project:{row.slug}"
             job = partial(record, author=author, action="interaction.expire", subject=subject, detail=detail)
             database.write(job)

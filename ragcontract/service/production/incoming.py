@@ -72,7 +72,9 @@ class NewInteraction(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     id: Annotated[Id | None, Meta(description="Whatever is sent with the id of one that is stored is a duplicate.")] = (
         None
     )
-    asked_at: Annotated[int | str | None, Meta(description="Milliseconds since 1970, or ISO 8601 with a zone.")] = None
+    asked_at: Annotated[float | str | None, Meta(description="Milliseconds since 1970, or ISO 8601 with a zone.")] = (
+        None
+    )
     source: Name | None = None
     response: _up_to(bounds.INTERACTION_RESPONSE) | None = None  # type: ignore[valid-type]
     error: _up_to(bounds.INTERACTION_RESPONSE) | None = None  # type: ignore[valid-type]
@@ -297,8 +299,8 @@ def _asked_at(item: NewInteraction, keep_days: int, now: int) -> int:
     if item.asked_at is None:
         return now
     try:
-        asked_at = item.asked_at if isinstance(item.asked_at, int) else time_of(item.asked_at)
-    except ValueError:
+        asked_at = time_of(item.asked_at) if isinstance(item.asked_at, str) else int(item.asked_at)
+    except (ValueError, OverflowError):
         raise _WrongError(f"asked_at: expected {TIME}") from None
     if asked_at > now + bounds.INTERACTION_AHEAD * 1_000:
         raise _WrongError("asked_at: is more than 5 minutes ahead of the service's time")
