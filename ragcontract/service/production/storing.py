@@ -6,11 +6,13 @@ and never in a circle.
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from functools import cache
+from typing import Any, NamedTuple, TypeAlias
 
 from msgspec import Struct
 from sqlalchemy import Connection, bindparam, func, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.sql.dml import ReturningInsert
 
 from ragcontract.core import bounds
 from ragcontract.service.database import DAY, SQLITE
@@ -19,7 +21,11 @@ from ragcontract.service.production.incoming import Stored
 from ragcontract.service.production.project_settings import ProjectSettings
 from ragcontract.service.tables import candidates, interactions, projects, tallies
 
+Name: TypeAlias = tuple[int, str]  # the project of an interaction, and what its sender calls it
 RECEIVED, DRAWN, GOLDEN, NOT_QUEUED = "received", "sampled", "golden", "not_queued"  # what is counted of a day
+
+_COLUMNS = [column.name for column in interactions.c if column.name != "id"]
+_RETURNED = interactions.c.project_id, interactions.c.external_id, interactions.c.id
 
 
 class Batch(Struct, frozen=True, kw_only=True):
@@ -38,46 +44,57 @@ class Counts(NamedTuple):
 
 def store(connection: Connection, batches: Sequence[Batch], now: int) -> list[Counts]:
     """Store what is not stored yet, and return what became of each batch."""
-    of_project: dict[int, list[Stored]] = defaultdict(list)
-    known: dict[int, set[str]] = {}
-    counts = []
-    numbers = sorted({batch.settings.project for batch in batches})
-    if connection.dialect.name != SQLITE:  # which has one writer
-        lock = select(projects.c.id).where(projects.c.id.in_(numbers)).order_by(projects.c.id)
-        connection.execute(lock.with_for_update(key_share=True)).all()
-    for number in numbers:
-        ids = [item.row["external_id"] for batch in batches if batch.settings.project == number for item in batch.items]
-        known[number] = _stored_ids(connection, number, ids)
-    for batch in batches:
-        number = batch.settings.project
-        before = len(of_project[number])
-        for item in batch.items:
-            if item.row["external_id"] not in known[number]:
-                known[number].add(item.row["external_id"])
-                of_project[number].append(item)
-        accepted = len(of_project[number]) - before
-        counts.append(Counts(accepted, len(batch.items) - accepted))
-    if rows := [item.row for items in of_project.values() for item in items]:
-        connection.execute(interactions.insert(), rows)
     settings = {batch.settings.project: batch.settings for batch in batches}
+    if connection.dialect.name != SQLITE:  # which has one writer
+        lock = select(projects.c.id).where(projects.c.id.in_(settings)).order_by(projects.c.id)
+        connection.execute(lock.with_for_update(key_share=True)).all()
+    first: dict[Name, tuple[int, Stored]] = {}
+    for place, batch in enumerate(batches):
+        for item in batch.items:
+            first.setdefault((batch.settings.project, item.row["external_id"]), (place, item))
+    ids = _insert(connection, [item.row for _, item in first.values()])
+    accepted = Counter(place for name, (place, _) in first.items() if name in ids)
+    of_project: dict[int, list[Stored]] = defaultdict(list)
+    for name in sorted(ids, key=lambda name: ids[name]):
+        of_project[name[0]].append(first[name][1])
     for number, items in of_project.items():
-        if items:
-            tally = Counter((item.day, RECEIVED) for item in items)
-            tally += _add_candidates(connection, settings[number], [item for item in items if item.is_drawn], now)
-            _count(connection, number, tally)
-            _measure_again(connection, number, min(item.day for item in items), now)
-    return counts
+        tally = Counter((item.day, RECEIVED) for item in items)
+        tally += _add_candidates(connection, settings[number], [item for item in items if item.is_drawn], ids, now)
+        _count(connection, number, tally)
+        _measure_again(connection, number, min(item.day for item in items), now)
+    return [Counts(accepted[place], len(batch.items) - accepted[place]) for place, batch in enumerate(batches)]
 
 
-def _stored_ids(connection: Connection, project: int, ids: Sequence[str]) -> set[str]:
-    stored = select(interactions.c.external_id).where(
-        interactions.c.project_id == project, interactions.c.external_id.in_(ids)
-    )
-    return {*connection.execute(stored).scalars()}
+def _insert(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> Mapping[Name, int]:
+    """Store what is new, and return its ids. What is stored already is not looked for before.
+
+    Postgres would look through all of a project until its statistics tell how many rows it has. There a column is an
+    array, because a statement with thousands of values takes longer to read than to run.
+    """
+    if not rows:
+        return {}
+    if connection.dialect.name == SQLITE:
+        result = connection.execute(_insert_rows(), [{name: row.get(name) for name in _COLUMNS} for row in rows])
+    else:
+        result = connection.execute(_insert_arrays(), {name: [row.get(name) for row in rows] for name in _COLUMNS})
+    return {(row.project_id, row.external_id): row.id for row in result}
+
+
+@cache
+def _insert_rows() -> "ReturningInsert[Any]":
+    return sqlite.insert(interactions).on_conflict_do_nothing().returning(*_RETURNED)
+
+
+@cache
+def _insert_arrays() -> "ReturningInsert[Any]":
+    arrays = [bindparam(name, type_=postgresql.ARRAY(interactions.c[name].type)) for name in _COLUMNS]
+    source = func.unnest(*arrays).table_valued(*_COLUMNS).render_derived()
+    insert = postgresql.insert(interactions).from_select(_COLUMNS, select(*source.c))
+    return insert.on_conflict_do_nothing().returning(*_RETURNED)
 
 
 def _add_candidates(
-    connection: Connection, settings: ProjectSettings, drawn: Sequence[Stored], now: int
+    connection: Connection, settings: ProjectSettings, drawn: Sequence[Stored], ids: Mapping[Name, int], now: int
 ) -> "Counter[tuple[int, str]]":
     """Make questions candidates, each once; return what is counted of them."""
     tally = Counter((item.day, DRAWN) for item in drawn)
@@ -103,27 +120,18 @@ def _add_candidates(
     room = max(0, bounds.CANDIDATES_WAITING - connection.execute(waiting).scalar_one()) if new else 0
     tally += Counter((item.day, NOT_QUEUED) for _, items in new[room:] for item in items)
     if new[:room]:
-        numbers = _numbers(connection, settings.project, [items[0] for _, items in new[:room]])
-        rows = [_candidate(settings.project, items, numbers, now) for _, items in new[:room]]
+        rows = [_candidate(settings.project, items, ids, now) for _, items in new[:room]]
         connection.execute(candidates.insert(), rows)
     return tally
 
 
-def _numbers(connection: Connection, project: int, items: Sequence[Stored]) -> Mapping[str, int]:
-    """Return the ids of stored interactions by what their senders call them."""
-    names = [item.row["external_id"] for item in items]
-    columns = interactions.c.external_id, interactions.c.id
-    rows = select(*columns).where(interactions.c.project_id == project, interactions.c.external_id.in_(names))
-    return dict(connection.execute(rows).all())
-
-
-def _candidate(project: int, items: Sequence[Stored], numbers: Mapping[str, int], now: int) -> dict[str, Any]:
+def _candidate(project: int, items: Sequence[Stored], ids: Mapping[Name, int], now: int) -> dict[str, Any]:
     row = items[0].row
     return {
         "project_id": project,
         "query_sha": row["query_sha"],
         "query": row["query"],
-        "interaction_id": numbers[row["external_id"]],
+        "interaction_id": ids[project, row["external_id"]],
         "reason": ", ".join(names_of(row["flags"])) or SAMPLED,
         "state": "new",
         "created_at": now,
