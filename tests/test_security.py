@@ -83,7 +83,7 @@ def test_every_package_of_the_image_has_a_row_with_its_licence_and_purpose() -> 
 def test_the_purposes_are_those_of_what_the_package_asks_for() -> None:
     project = tomllib.loads((docs.ROOT / "pyproject.toml").read_text())["project"]
     extras = [one for extra in requirements.EXTRAS[1::2] for one in project["optional-dependencies"][extra]]
-    wanted = [*project["dependencies"], *extras]
+    wanted = [*project["dependencies"], *extras, *requirements.of_texts(docs.ROOT).splitlines()]
     assert set(components.PURPOSES) == components.requires(wanted, requirements.python(docs.ROOT))
 
 
