@@ -10,12 +10,13 @@ from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
-from sqlalchemy import Connection, RowMapping, func, select
+from sqlalchemy import Connection, RowMapping, select
 
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.service.audit import Author, record
 from ragcontract.service.database import insert_if_new
+from ragcontract.service.production.candidates import number_in_state
 from ragcontract.service.production.question_similarity import normalised
 from ragcontract.service.redaction import Redactor
 from ragcontract.service.tables import candidates, interactions
@@ -86,8 +87,7 @@ def add_candidate(
     """
     if asked["query_sha"] in golden:
         return "golden"
-    waiting = select(func.count()).where(candidates.c.project_id == project, candidates.c.state == "new")
-    if connection.execute(waiting).scalar_one() >= bounds.CANDIDATES_WAITING:
+    if number_in_state(connection, project, "new") >= bounds.CANDIDATES_WAITING:
         return "full"
     row = {
         "project_id": project,

@@ -16,6 +16,7 @@ from sqlalchemy.sql.dml import ReturningInsert
 
 from ragcontract.core import bounds
 from ragcontract.service.database import DAY, SQLITE
+from ragcontract.service.production.candidates import number_in_state
 from ragcontract.service.production.flags import SAMPLED, names_of
 from ragcontract.service.production.incoming import Stored
 from ragcontract.service.production.project_settings import ProjectSettings
@@ -116,8 +117,8 @@ def _add_candidates(
         statement = asked.values(asked=candidates.c.asked + bindparam("number"))
         connection.execute(statement, [{"sha": sha, "number": len(questions[sha])} for sha in again])
     new = [(sha, items) for sha, items in questions.items() if sha not in known]
-    waiting = select(func.count()).where(of_project, candidates.c.state == "new")
-    room = max(0, bounds.CANDIDATES_WAITING - connection.execute(waiting).scalar_one()) if new else 0
+    waiting = number_in_state(connection, settings.project, "new") if new else 0
+    room = max(0, bounds.CANDIDATES_WAITING - waiting)
     tally += Counter((item.day, NOT_QUEUED) for _, items in new[room:] for item in items)
     if new[:room]:
         rows = [_candidate(settings.project, items, ids, now) for _, items in new[:room]]
