@@ -7,7 +7,6 @@ it. Who dies after sending it leaves it waiting, and it is sent again with the s
 import hashlib
 import hmac
 import logging
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from typing import NamedTuple
@@ -17,7 +16,6 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 from sqlalchemy import Connection, func, select, update
-from sqlalchemy.exc import SQLAlchemyError
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
@@ -35,7 +33,8 @@ from ragcontract.net.sending import (
 )
 from ragcontract.net.sessions import open_session
 from ragcontract.service.alerts import AlertedMetric, Payload, encoded, is_waiting, payload_of
-from ragcontract.service.database import BusyError, Database, now_ms
+from ragcontract.service.background import BackgroundJob
+from ragcontract.service.database import Database, now_ms
 from ragcontract.service.tables import alerts
 
 WEBHOOK, SECRET, ADDRESS = "RAG_CONTRACT_ALERT_WEBHOOK", "RAG_CONTRACT_ALERT_SECRET", "RAG_CONTRACT_URL"
@@ -161,42 +160,26 @@ def headers_of(claimed: Claimed, body: bytes, secret: str) -> dict[str, str | by
     return headers
 
 
-class AlertDelivery:
+class AlertDelivery(BackgroundJob):
     """The thread that delivers alerts; without a webhook, they are only stored and shown."""
 
     def __init__(
         self, database: Database, webhook: Webhook | None = None, failed: Callable[[], None] = lambda: None
     ) -> None:
         """``failed`` counts tries that failed, and errors."""
-        self.webhook = webhook
-        self._database, self._failed = database, failed
+        super().__init__("alerts", failed, again=PAUSE)
+        self.webhook, self._database = webhook, database
         self._last = 0  # the project of the last alert: the next one is of another, if any waits
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, args=[webhook], name="alerts", daemon=True)
         secrets = (webhook.url, urlsplit(webhook.url).path, webhook.secret) if webhook else ()
         self._redaction = Redaction(*secrets)
 
     def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
+        """Start the thread, if there is a webhook."""
+        if self.webhook is not None:
+            super().start()
 
-    def close(self) -> None:
-        """End the thread after the alert that it delivers."""
-        self._ended.set()
-        self._thread.join()
-
-    def _run(self, webhook: Webhook | None) -> None:
-        wait = 0.0
-        while webhook and not self._ended.wait(wait):
-            wait = PAUSE
-            try:
-                wait = self.deliver_next(webhook)
-            except (BusyError, SQLAlchemyError) as error:
-                self._failed()
-                log.warning("alerts could not be read or noted, which is tried again: %s", type(error).__name__)
-            except Exception:
-                self._failed()
-                log.exception("an alert could not be delivered")
+    def _do(self) -> float:
+        return LOOK if self.webhook is None else self.deliver_next(self.webhook)
 
     def deliver_next(self, webhook: Webhook) -> float:
         """Try to deliver one alert that is due; return how many seconds to wait before the next one."""

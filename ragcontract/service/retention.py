@@ -5,20 +5,19 @@ delete from one Postgres: each counts what it was first with.
 """
 
 import logging
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, exists, not_, select, tuple_
-from sqlalchemy.exc import SQLAlchemyError
 
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count
 from ragcontract.service.alerts import expired_alert
 from ragcontract.service.audit import Author, deleting_frozen_rows, record, too_old
+from ragcontract.service.background import BackgroundJob
 from ragcontract.service.blobs import OF_RUNS
-from ragcontract.service.database import BusyError, Database, now_ms, seconds
+from ragcontract.service.database import Database, now_ms, seconds
 from ragcontract.service.logging_in import ended_session, spent_link
 from ragcontract.service.production.deletion import delete_expired
 from ragcontract.service.projects_and_runs import NEWEST, newest_run, outdate_trend
@@ -32,39 +31,19 @@ EVERY, AGAIN = 86_400, 300  # seconds until the next time, and until the next tr
 log = logging.getLogger(__name__)
 
 
-class Retention:
+class Retention(BackgroundJob):
     """The thread that deletes what is too old: at the start, and once a day."""
 
     def __init__(
         self, database: Database, keep_runs: int, trends: Trends, failed: Callable[[], None] = lambda: None
     ) -> None:
         """``keep_runs`` is for projects that do not say it themselves; ``failed`` counts errors."""
-        self._database, self._keep_runs, self._trends, self._failed = database, keep_runs, trends, failed
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="retention", daemon=True)
+        super().__init__("retention", failed, again=AGAIN)
+        self._database, self._keep_runs, self._trends = database, keep_runs, trends
 
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def close(self) -> None:
-        """End the thread after the transaction that it is in."""
-        self._ended.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        wait = 0
-        while not self._ended.wait(wait):
-            wait = EVERY
-            try:
-                self.delete(now_ms())
-            except (BusyError, SQLAlchemyError) as error:
-                self._failed()
-                log.warning("what is too old was not deleted, which is tried again: %s", type(error).__name__)
-                wait = AGAIN
-            except Exception:
-                self._failed()
-                log.exception("what is too old could not be deleted")
+    def _do(self) -> float:
+        self.delete(now_ms())
+        return EVERY
 
     def delete(self, now: int) -> None:
         """Delete all that is too old. Without any, it only reads."""

@@ -16,6 +16,7 @@ from sqlalchemy import ColumnElement, Connection, delete, or_, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from ragcontract.core import bounds
+from ragcontract.service.background import BackgroundJob
 from ragcontract.service.database import DAY, BusyError, Database, insert_if_new, now_ms, seconds
 from ragcontract.service.known_contract import contract_digest, contract_of, golden_of
 from ragcontract.service.mounted import ProjectFile
@@ -53,7 +54,7 @@ class _EndedError(Exception):
     """The service ends, or another one measures the project."""
 
 
-class DriftWatch:
+class DriftWatch(BackgroundJob):
     """The thread that measures days. At each look it measures what is over."""
 
     def __init__(
@@ -66,35 +67,15 @@ class DriftWatch:
         is_alone: bool = False,
     ) -> None:
         """``folder`` has mounted projects, if any; ``failed`` counts errors. Whoever is alone makes no pauses."""
+        super().__init__(NAME, failed, again=EVERY)
         self._pauses = not is_alone
-        self._database, self._folder, self._failed, self._clock = database, folder, failed, clock
+        self._database, self._folder, self._clock = database, folder, clock
         self._rests: dict[int, float] = {}  # until when projects rest, by their ids
         self._golden: dict[int, tuple[str | None, GoldenSet]] = {}  # of the last contracts, by the ids of projects
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=NAME, daemon=True)
 
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def close(self) -> None:
-        """End the thread after the transaction that it is in."""
-        self._ended.set()
-        if self._thread.is_alive():
-            self._thread.join()
-
-    def _run(self) -> None:
-        wait = 0
-        while not self._ended.wait(wait):
-            wait = EVERY
-            try:
-                self.look()
-            except (BusyError, SQLAlchemyError) as error:
-                self._failed()
-                log.warning("production was not measured, which is tried again: %s", type(error).__name__)
-            except Exception:
-                self._failed()
-                log.exception("production could not be measured")
+    def _do(self) -> float:
+        self.look()
+        return EVERY
 
     def look(self) -> None:
         """Measure all days that are over and not measured, of all projects."""

@@ -5,19 +5,18 @@ services on one database start it once. A night that was missed because no servi
 """
 
 import logging
-import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from msgspec import Struct
 from sqlalchemy import Connection, RowMapping, select, update
-from sqlalchemy.exc import SQLAlchemyError
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.safe_text import shorten
 from ragcontract.service.audit import Author, record
-from ragcontract.service.database import DAY, BusyError, Database, insert_if_new, now_ms
+from ragcontract.service.background import BackgroundJob
+from ragcontract.service.database import DAY, Database, insert_if_new, now_ms
 from ragcontract.service.mounted import FILE, RECORD, MountedProject, folders_in, project_in, write_mounted
 from ragcontract.service.projects_and_runs import NEWEST, project_id
 from ragcontract.service.tables import projects, runs, tasks
@@ -32,7 +31,7 @@ TOO_LATE = 2 * DAY
 log = logging.getLogger(__name__)
 
 
-class Schedule:
+class Schedule(BackgroundJob):
     """The thread that starts nightly runs. At each look it reads again what is mounted."""
 
     def __init__(
@@ -43,35 +42,18 @@ class Schedule:
         clock: Callable[[], int] = now_ms,
     ) -> None:
         """``folder`` has the mounted projects, if there are any; ``failed`` counts errors."""
-        self._database, self._folder, self._failed, self._clock = database, folder, failed, clock
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=SCHEDULE, daemon=True)
+        super().__init__(SCHEDULE, failed, again=EVERY)
+        self._database, self._folder, self._clock = database, folder, clock
         self._logged: Mapping[str, str] = {}  # what is wrong with folders, as it was logged
 
     def start(self) -> None:
         """Start the thread, if anything is mounted."""
         if self._folder is not None:
-            self._thread.start()
+            super().start()
 
-    def close(self) -> None:
-        """End the thread after the transaction that it is in."""
-        self._ended.set()
-        if self._thread.is_alive():
-            self._thread.join()
-
-    def _run(self) -> None:
-        wait = 0
-        while not self._ended.wait(wait):
-            wait = EVERY
-            try:
-                self.look()
-            except (BusyError, SQLAlchemyError, InputError) as error:
-                self._failed()
-                reason = str(error) if isinstance(error, InputError) else type(error).__name__
-                log.warning("the schedule was not looked at, which is tried again: %s", reason)
-            except Exception:
-                self._failed()
-                log.exception("the schedule could not be looked at")
+    def _do(self) -> float:
+        self.look()
+        return EVERY
 
     def look(self) -> None:
         """Start the runs that are due, and raise alerts of those whose workers are gone.
