@@ -187,7 +187,7 @@ def row_of(name: str, size: int, answers: Sequence[Answered]) -> list[str]:
 
 def written(address: tuple[str, int], key: str, seconds: float) -> Iterator[list[str]]:
     """Yield a row of the table for batches and one for single interactions."""
-    for name, size, connections in (("batches of 100", 100, 4), ("single ones", 1, 16)):
+    for name, size, connections in (("batches of 100", 100, 4), ("single ones", 1, 32)):
         with sending(address, key, Load(seconds, size, connections)) as answers:
             pass
         yield row_of(name, size, answers)

@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import gc
 import os
 import socket
 from collections.abc import Callable, Sequence
@@ -75,6 +76,9 @@ def serve(
         secret = database.write(lambda connection: first_admin(connection, now_ms()))
         link = f"{_url(HERE.get(address, address), port)}/login?link={secret}" if secret else None
         server = _Server(config, lambda: when_ready(_url(address, port), link))
+        # What is there now stays. Looking through it again and again for garbage would hold up requests for 50 ms.
+        gc.collect()
+        gc.freeze()
         with suppress(KeyboardInterrupt):  # the signal that has ended it, once more
             server.run(sockets=[listener])
 

@@ -17,11 +17,16 @@ from sqlalchemy import URL
 from sqlalchemy.exc import DBAPIError
 
 from ragcontract.core import bounds
+from ragcontract.service.accounts import Principal
 from ragcontract.service.database import DAY, Database, now_ms
+from ragcontract.service.production import project_settings
 from ragcontract.service.production.incoming import prepared
+from ragcontract.service.production.project_settings import SettingsOfProjects
 from ragcontract.service.production.storing import Batch
 from ragcontract.service.projects_and_runs import add_project
 from ragcontract.service.tables import candidates, daily, projects, tallies
+from ragcontract.service.web import request_limits
+from ragcontract.service.web.request_limits import Buckets
 from tests.builders import golden
 from tests.service.conftest import open_database
 from tests.service.ingesting import PATH, Ingesting, mounted
@@ -476,6 +481,38 @@ def test_a_key_sends_only_to_its_project(service: Ingesting) -> None:
         assert checked(service.request("POST", path, key=key, json={"interactions": [asked()]})) == 404
     answer = service.request("POST", "/projects/other/interactions", key=key, json={"interactions": [asked()]})
     assert answer.json()["accepted"] == 1
+
+
+def test_one_request_looks_up_what_the_others_know(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key, and what its project wants, are looked up again once a moment, however many requests come then."""
+    clock = [0.0]
+    for module in (request_limits, project_settings):
+        monkeypatch.setattr(module, "seconds", lambda: clock[0])
+    bucket = Buckets().take("key", 1_000, 1_000)
+    bucket.belongs_to(Principal(actor="key:key", scopes=frozenset({"ingest"})))
+    clock[0] = bounds.KEY_SECONDS + 0.1
+    assert [bucket.principal() is None for _ in range(3)] == [True, False, False]
+    clock[0] += bounds.KEY_SECONDS  # nobody could look it up
+    assert bucket.principal() is None
+
+    database.write(lambda connection: add_project(connection, "docs", "Docs", 0))
+    settings = SettingsOfProjects(database, None)
+    settings.of("docs")
+    read, meanwhile = database.read, []
+
+    def reading() -> Any:
+        meanwhile.append(settings.fresh("docs"))
+        return read()
+
+    monkeypatch.setattr(database, "read", reading)
+    for _ in range(2):
+        clock[0] += bounds.SETTINGS_SECONDS + 0.1
+        assert settings.fresh("docs") is None
+        assert settings.of("docs") is not None
+    assert None not in meanwhile
+    clock[0] += 2 * bounds.SETTINGS_SECONDS + 0.1
+    settings.of("docs")
+    assert [each is None for each in meanwhile] == [False, False, True]
 
 
 def filled(service: Ingesting, pool: ThreadPoolExecutor, number: int) -> list[Future[Any]]:

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
-from sqlalchemy import Connection, RowMapping, and_, func, select, tuple_
+from sqlalchemy import Connection, RowMapping, ScalarSelect, and_, func, select, tuple_
 from sqlalchemy.exc import IntegrityError
 
 from ragcontract.core import bounds
@@ -82,11 +82,10 @@ def candidate_numbered(connection: Connection, number: int) -> RowMapping | None
     return connection.execute(query.where(candidates.c.id == number)).mappings().one_or_none()
 
 
-def number_in_state(connection: Connection, project: int, state: CandidateState) -> int:
-    """Return how many candidates are in a state; no more than a page says are counted."""
+def number_in_state(project: int, state: CandidateState) -> "ScalarSelect[int]":
+    """Return how many candidates are in a state, for a statement; no more than a page says are counted."""
     some = select(candidates.c.id).where(candidates.c.project_id == project, candidates.c.state == state)
-    counted = select(func.count()).select_from(some.limit(bounds.CANDIDATES_WAITING + 1).subquery())
-    return int(connection.execute(counted).scalar_one())
+    return select(func.count()).select_from(some.limit(bounds.CANDIDATES_WAITING + 1).subquery()).scalar_subquery()
 
 
 def accepted_rows(connection: Connection, project: int) -> Iterator[RowMapping]:

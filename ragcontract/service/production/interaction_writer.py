@@ -72,8 +72,12 @@ class InteractionWriter:
         """Wait for requests and take some of them; none when the thread is to end."""
         with self._changed:
             self._changed.wait_for(lambda: self._queue or self._is_ended)
-            number = min(len(self._queue), bounds.REQUESTS_A_TRANSACTION)
-            return [self._queue.popleft() for _ in range(number)]
+            taken: list[tuple[Batch, Future[Counts]]] = []
+            room = bounds.INTERACTIONS_A_TRANSACTION
+            while self._queue and (not taken or len(self._queue[0][0].items) <= room):
+                taken.append(self._queue.popleft())
+                room -= len(taken[-1][0].items)
+            return taken
 
     def _write(self, taken: "Sequence[tuple[Batch, Future[Counts]]]") -> None:
         """Store requests together; if the database refuses what is in them, each by itself."""

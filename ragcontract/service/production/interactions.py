@@ -87,7 +87,7 @@ def add_candidate(
     """
     if asked["query_sha"] in golden:
         return "golden"
-    if number_in_state(connection, project, "new") >= bounds.CANDIDATES_WAITING:
+    if connection.execute(select(number_in_state(project, "new"))).scalar_one() >= bounds.CANDIDATES_WAITING:
         return "full"
     row = {
         "project_id": project,

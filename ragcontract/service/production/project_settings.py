@@ -101,9 +101,12 @@ class SettingsOfProjects:
         self._known.clear()
 
     def fresh(self, slug: str) -> ProjectSettings | None:
-        """Return the settings of a project if they were read a moment ago."""
+        """Return the settings of a project if they were read a moment ago, or while they are read again."""
+        return self._younger(slug, bounds.SETTINGS_SECONDS * (2 if self._reading.locked() else 1))
+
+    def _younger(self, slug: str, age: float) -> ProjectSettings | None:
         known = self._known.get(slug)
-        return known.settings if known and seconds() - known.read_at <= bounds.SETTINGS_SECONDS else None
+        return known.settings if known and seconds() - known.read_at <= age else None
 
     def of(self, slug: str) -> ProjectSettings | None:
         """Return the settings of a project; None if there is no such project.
@@ -112,7 +115,7 @@ class SettingsOfProjects:
         to have redacted.
         """
         with self._reading:
-            if (settings := self.fresh(slug)) is None:
+            if (settings := self._younger(slug, bounds.SETTINGS_SECONDS)) is None:
                 with self._database.read() as connection:
                     settings = self._read(connection, slug)
         return settings
@@ -120,8 +123,9 @@ class SettingsOfProjects:
     def _read(self, connection: Connection, slug: str) -> ProjectSettings | None:
         columns = projects.c.id, projects.c.secret, projects.c.keep_days
         row = connection.execute(select(*columns).where(projects.c.slug == storable(slug))).one_or_none()
-        known = self._known.pop(slug, None)
+        known = self._known.get(slug)
         if row is None:
+            self._known.pop(slug, None)
             return None
         if known is None or known.settings.project != row.id:
             settings = ProjectSettings(project=row.id, slug=slug, secret=row.secret)
@@ -133,6 +137,7 @@ class SettingsOfProjects:
             self._look_at_contract(connection, known)
             known.golden_at = now
         known.read_at = now
+        self._known.pop(slug, None)
         while len(self._known) >= bounds.MOUNTED_PROJECTS:
             self._known.pop(next(iter(self._known)), None)
         self._known[slug] = known

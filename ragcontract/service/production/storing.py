@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
 from msgspec import Struct
-from sqlalchemy import Connection, bindparam, func, or_, select, update
+from sqlalchemy import Connection, Table, and_, bindparam, func, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.sql.dml import ReturningInsert
 
@@ -106,24 +106,26 @@ def _add_candidates(
             questions[item.row["query_sha"]].append(item)
     if not questions:
         return tally
-    of_project = candidates.c.project_id == settings.project
-    known = {
-        *connection.execute(
-            select(candidates.c.query_sha).where(of_project, candidates.c.query_sha.in_([*questions]))
-        ).scalars()
-    }
-    if again := sorted(known):
-        asked = update(candidates).where(of_project, candidates.c.query_sha == bindparam("sha"))
-        statement = asked.values(asked=candidates.c.asked + bindparam("number"))
-        connection.execute(statement, [{"sha": sha, "number": len(questions[sha])} for sha in again])
-    new = [(sha, items) for sha, items in questions.items() if sha not in known]
-    waiting = number_in_state(connection, settings.project, "new") if new else 0
+    waiting, known = _known(connection, settings.project, [*questions])
     room = max(0, bounds.CANDIDATES_WAITING - waiting)
-    tally += Counter((item.day, NOT_QUEUED) for _, items in new[room:] for item in items)
-    if new[:room]:
-        rows = [_candidate(settings.project, items, ids, now) for _, items in new[:room]]
-        connection.execute(candidates.insert(), rows)
+    left_out = {*[sha for sha in questions if sha not in known][room:]}
+    tally += Counter((item.day, NOT_QUEUED) for sha in left_out for item in questions[sha])
+    rows = [_candidate(settings.project, items, ids, now) for sha, items in questions.items() if sha not in left_out]
+    if rows:
+        insert = _insert_into(connection, candidates)
+        asked = candidates.c.asked + insert.excluded.asked
+        key = candidates.c.project_id, candidates.c.query_sha
+        connection.execute(insert.on_conflict_do_update(index_elements=key, set_={"asked": asked}), rows)
     return tally
+
+
+def _known(connection: Connection, project: int, digests: Sequence[str]) -> tuple[int, frozenset[str]]:
+    """Return how many candidates wait, and which questions are candidates already; in one statement."""
+    waiting = select(number_in_state(project, "new").label("number")).subquery()
+    of_project = candidates.c.project_id == project, candidates.c.query_sha.in_(digests)
+    query = select(waiting.c.number, candidates.c.query_sha).outerjoin_from(waiting, candidates, and_(*of_project))
+    rows = connection.execute(query).all()
+    return rows[0].number, frozenset(row.query_sha for row in rows if row.query_sha is not None)
 
 
 def _candidate(project: int, items: Sequence[Stored], ids: Mapping[Name, int], now: int) -> dict[str, Any]:
@@ -141,7 +143,7 @@ def _candidate(project: int, items: Sequence[Stored], ids: Mapping[Name, int], n
 
 
 def _count(connection: Connection, project: int, tally: "Counter[tuple[int, str]]") -> None:
-    insert = (sqlite.insert if connection.dialect.name == SQLITE else postgresql.insert)(tallies)
+    insert = _insert_into(connection, tallies)
     added = tallies.c.number + insert.excluded.number
     statement = insert.on_conflict_do_update(index_elements=[*tallies.primary_key], set_={"number": added})
     rows = [
@@ -149,6 +151,10 @@ def _count(connection: Connection, project: int, tally: "Counter[tuple[int, str]
         for (day, name), number in sorted(tally.items())
     ]
     connection.execute(statement, rows)
+
+
+def _insert_into(connection: Connection, table: Table) -> "sqlite.Insert | postgresql.Insert":
+    return sqlite.insert(table) if connection.dialect.name == SQLITE else postgresql.insert(table)
 
 
 def _measure_again(connection: Connection, project: int, day: int, now: int) -> None:

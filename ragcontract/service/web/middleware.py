@@ -119,7 +119,7 @@ class Front:
         address = network_of(address_of(scope))
         credential = credential_of(scope)
         bucket = self.rates.admit(credential.digest if credential else None, address)
-        principal = bucket.principal if bucket else None
+        principal = bucket.principal() if bucket else None
         if principal is None:
             principal = await self._identify(credential, address)
             if credential and principal:

@@ -65,11 +65,18 @@ class Bucket(Struct):
     noted_at: float = -math.inf  # when the use of the key or of the session was noted
     ingesting: Principal | None = None  # who has the key, if it sends many requests
     seen_at: float = -math.inf  # when that was looked up
+    asked_at: float = -math.inf  # when a request was told to look it up again
 
-    @property
     def principal(self) -> Principal | None:
-        """Who has the key, if it sends many requests and was looked up a moment ago."""
-        return self.ingesting if seconds() - self.seen_at <= bounds.KEY_SECONDS else None
+        """Return who has the key, if it sends many requests and was looked up a moment ago.
+
+        After that moment one request looks it up again; the others use what is known while it does.
+        """
+        now, wait = seconds(), bounds.KEY_SECONDS
+        if now - self.seen_at > wait and now - self.asked_at > wait:
+            self.asked_at = now
+            return None
+        return self.ingesting if now - self.seen_at <= 2 * wait else None
 
     def belongs_to(self, principal: Principal) -> None:
         """Remember for a moment who has a key that sends many requests."""

@@ -11,7 +11,7 @@ from litestar import get, post
 from litestar.params import FromQuery, QueryParameter, URLEncodedBody
 from litestar.response import Redirect, Template
 from msgspec import Struct
-from sqlalchemy import Connection, RowMapping
+from sqlalchemy import Connection, RowMapping, select
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
@@ -242,9 +242,11 @@ def _page(
 
 def _counts(connection: Connection, project: int, golden: GoldenQuestions) -> dict[str, Any]:
     """Return how many candidates wait, and what was counted of those that do not."""
+    states = select(number_in_state(project, "new"), number_in_state(project, "accepted"))
+    ((waiting, accepted),) = connection.execute(states).all()
     return {
-        "waiting": number_in_state(connection, project, "new"),
-        "accepted": number_in_state(connection, project, "accepted"),
+        "waiting": waiting,
+        "accepted": accepted,
         "to_download": sum(1 for _ in rows_to_download(connection, project, golden)),
         "counted": counted_lately(connection, project, now_ms()),
     }
