@@ -34,6 +34,19 @@ class Cluster:
         yield self.url(name)
         self._run(f"DROP DATABASE {name} WITH (FORCE)")
 
+    @contextmanager
+    def database_on(self, disk: Path) -> Iterator[URL]:
+        """Make a database whose tables are on a disk that is mounted at a folder."""
+        if os.getuid() == 0:
+            shutil.chown(disk, OWNER)
+        name = f"test_{uuid.uuid4().hex}"
+        self._run(
+            f"CREATE TABLESPACE {name} LOCATION '{disk}'",
+            f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8' TABLESPACE {name}",
+        )
+        yield self.url(name)
+        self._run(f"DROP DATABASE {name} WITH (FORCE)", f"DROP TABLESPACE {name}")
+
     def rename(self, name: str, new: str) -> None:
         """Give a database another name; who is connected to it loses the connection."""
         self._run(

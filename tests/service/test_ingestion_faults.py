@@ -1,6 +1,7 @@
 """Interactions while things go wrong: what was acknowledged is there, and the service goes on by itself."""
 
 import os
+import random
 import signal
 import threading
 import time
@@ -107,33 +108,52 @@ def until_all_have_sent(senders: list[Sender]) -> None:
         time.sleep(0.02)
 
 
-def test_a_full_disk_is_said_and_the_service_goes_on_when_there_is_room(tmp_path: Path) -> None:
-    with small_disk(tmp_path / "disk", size=24 << 20) as mounted:
+@pytest.fixture
+def disk(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """A disk for a database of a kind."""
+    folder = tmp_path if kind == "sqlite" else request.getfixturevalue("cluster").folder  # which its user may read
+    with small_disk(folder / "disk", size=48 << 20) as mounted:
         if not mounted:
             pytest.skip("no disk can be mounted here")
-        url = database_url(str(tmp_path / "disk" / "service.db"))
-        with open_database(url) as database:
-            migrate(database)
-            with Ingesting(database) as service:
-                first = service.stored(*batch(0))
-                with room_left(tmp_path / "disk", 64 << 10):
-                    answers = [service.send(*batch(number)) for number in range(1, 8)]
-                    statuses = [answer.status_code for answer in answers]
-                    assert statuses[-1] == 503
-                    assert {*statuses} <= {200, 503}
-                    assert checked(answers[-1]) == 503
-                    assert answers[-1].headers["retry-after"] == "1"
-                    assert service.client.get("/healthz").status_code == 200
-                    assert len(service.rows()) == 50 * (1 + statuses.count(200))  # reading goes on
-                again = [service.stored(*batch(number)) for number in range(1, 8)]
-                assert first["accepted"] == 50
-                assert sum(answer["accepted"] for answer in again) == 50 * statuses.count(503)
-                assert len(service.rows()) == 400
+        yield folder / "disk"
+
+
+@pytest.fixture
+def on_disk(kind: str, disk: Path, request: pytest.FixtureRequest) -> Iterator[URL]:
+    """The address of an empty database on that disk."""
+    if kind == "sqlite":
+        yield database_url(str(disk / "service.db"))
+    else:
+        with request.getfixturevalue("cluster").database_on(disk) as url:
+            yield url
+
+
+def test_a_full_disk_is_said_and_the_service_goes_on_when_there_is_room(disk: Path, on_disk: URL) -> None:
+    with open_database(on_disk) as database:
+        migrate(database)
+        with Ingesting(database) as service:
+            first = service.stored(*batch(0))
+            with room_left(disk, 64 << 10):
+                answers = [service.send(*batch(number)) for number in range(1, 8)]
+                statuses = [answer.status_code for answer in answers]
+                assert statuses[-1] == 503
+                assert {*statuses} <= {200, 503}
+                assert checked(answers[-1]) == 503
+                assert answers[-1].headers["retry-after"] == "1"
+                assert service.client.get("/healthz").status_code == 200
+                assert len(service.rows()) == 50 * (1 + statuses.count(200))  # reading goes on
+            again = [service.stored(*batch(number)) for number in range(1, 8)]
+            assert first["accepted"] == 50
+            assert sum(answer["accepted"] for answer in again) == 50 * statuses.count(503)
+            assert len(service.rows()) == 400
 
 
 def batch(number: int) -> list[Mapping[str, Any]]:
+    """Return interactions with answers that cannot be packed."""
+    texts = [random.Random(1_000 * number + each).randbytes(2_500).hex() for each in range(50)]
     return [
-        {"id": f"{number}-{each}", "query": f"What is {number}-{each}?", "response": "x" * 5_000} for each in range(50)
+        {"id": f"{number}-{each}", "query": f"What is {number}-{each}?", "response": text}
+        for each, text in enumerate(texts)
     ]
 
 
