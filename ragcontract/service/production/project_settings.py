@@ -80,6 +80,7 @@ class _Known(Struct, kw_only=True):
     contract: str | None
     read_at: float
     golden_at: float
+    asked_at: float = -math.inf  # when a caller was told to read them again
 
 
 def golden_digests(queries: Collection[GoldenQuery], redact: Redactor) -> frozenset[str]:
@@ -101,12 +102,17 @@ class SettingsOfProjects:
         self._known.clear()
 
     def fresh(self, slug: str) -> ProjectSettings | None:
-        """Return the settings of a project if they were read a moment ago, or while they are read again."""
-        return self._younger(slug, bounds.SETTINGS_SECONDS * (2 if self._reading.locked() else 1))
+        """Return the settings of a project if they were read a moment ago.
 
-    def _younger(self, slug: str, age: float) -> ProjectSettings | None:
-        known = self._known.get(slug)
-        return known.settings if known and seconds() - known.read_at <= age else None
+        After that moment one caller reads them again; the others get what is known while it does.
+        """
+        known, now, wait = self._known.get(slug), seconds(), bounds.SETTINGS_SECONDS
+        if known is None or now - known.read_at > 2 * wait:
+            return None
+        if now - known.read_at > wait and now - known.asked_at > wait:
+            known.asked_at = now
+            return None
+        return known.settings
 
     def of(self, slug: str) -> ProjectSettings | None:
         """Return the settings of a project; None if there is no such project.
@@ -115,10 +121,11 @@ class SettingsOfProjects:
         to have redacted.
         """
         with self._reading:
-            if (settings := self._younger(slug, bounds.SETTINGS_SECONDS)) is None:
-                with self._database.read() as connection:
-                    settings = self._read(connection, slug)
-        return settings
+            known = self._known.get(slug)
+            if known and seconds() - known.read_at <= bounds.SETTINGS_SECONDS:
+                return known.settings
+            with self._database.read() as connection:
+                return self._read(connection, slug)
 
     def _read(self, connection: Connection, slug: str) -> ProjectSettings | None:
         columns = projects.c.id, projects.c.secret, projects.c.keep_days

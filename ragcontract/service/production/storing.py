@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
+import msgspec
 from msgspec import Struct
-from sqlalchemy import Connection, Table, and_, bindparam, func, or_, select, update
+from sqlalchemy import Connection, Table, Text, and_, bindparam, cast, column, func, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.sql.dml import ReturningInsert
 
@@ -69,15 +70,15 @@ def store(connection: Connection, batches: Sequence[Batch], now: int) -> list[Co
 def _insert(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> Mapping[Name, int]:
     """Store what is new, and return its ids. What is stored already is not looked for before.
 
-    Postgres would look through all of a project until its statistics tell how many rows it has. There a column is an
-    array, because a statement with thousands of values takes longer to read than to run.
+    Postgres would look through all of a project until its statistics tell how many rows it has. It gets all rows as one
+    JSON text: a statement with thousands of values takes longer to read than to run, and arrays of texts to write.
     """
     if not rows:
         return {}
     if connection.dialect.name == SQLITE:
         result = connection.execute(_insert_rows(), [{name: row.get(name) for name in _COLUMNS} for row in rows])
     else:
-        result = connection.execute(_insert_arrays(), {name: [row.get(name) for row in rows] for name in _COLUMNS})
+        result = connection.execute(_insert_json(), {"rows": msgspec.json.encode(rows).decode()})
     return {(row.project_id, row.external_id): row.id for row in result}
 
 
@@ -87,9 +88,10 @@ def _insert_rows() -> "ReturningInsert[Any]":
 
 
 @cache
-def _insert_arrays() -> "ReturningInsert[Any]":
-    arrays = [bindparam(name, type_=postgresql.ARRAY(interactions.c[name].type)) for name in _COLUMNS]
-    source = func.unnest(*arrays).table_valued(*_COLUMNS).render_derived()
+def _insert_json() -> "ReturningInsert[Any]":
+    rows = func.json_to_recordset(cast(bindparam("rows", type_=Text), postgresql.JSON))
+    columns = [column(name, interactions.c[name].type) for name in _COLUMNS]
+    source = rows.table_valued(*columns).render_derived(with_types=True)
     insert = postgresql.insert(interactions).from_select(_COLUMNS, select(*source.c))
     return insert.on_conflict_do_nothing().returning(*_RETURNED)
 
@@ -112,10 +114,7 @@ def _add_candidates(
     tally += Counter((item.day, NOT_QUEUED) for sha in left_out for item in questions[sha])
     rows = [_candidate(settings.project, items, ids, now) for sha, items in questions.items() if sha not in left_out]
     if rows:
-        insert = _insert_into(connection, candidates)
-        asked = candidates.c.asked + insert.excluded.asked
-        key = candidates.c.project_id, candidates.c.query_sha
-        connection.execute(insert.on_conflict_do_update(index_elements=key, set_={"asked": asked}), rows)
+        connection.execute(_adding(connection.dialect.name, candidates, ("project_id", "query_sha"), "asked"), rows)
     return tally
 
 
@@ -143,18 +142,19 @@ def _candidate(project: int, items: Sequence[Stored], ids: Mapping[Name, int], n
 
 
 def _count(connection: Connection, project: int, tally: "Counter[tuple[int, str]]") -> None:
-    insert = _insert_into(connection, tallies)
-    added = tallies.c.number + insert.excluded.number
-    statement = insert.on_conflict_do_update(index_elements=[*tallies.primary_key], set_={"number": added})
     rows = [
         {"project_id": project, "day": day, "name": name, "number": number}
         for (day, name), number in sorted(tally.items())
     ]
-    connection.execute(statement, rows)
+    connection.execute(_adding(connection.dialect.name, tallies, ("project_id", "day", "name"), "number"), rows)
 
 
-def _insert_into(connection: Connection, table: Table) -> "sqlite.Insert | postgresql.Insert":
-    return sqlite.insert(table) if connection.dialect.name == SQLITE else postgresql.insert(table)
+@cache
+def _adding(dialect: str, table: Table, key: Sequence[str], number: str) -> "sqlite.Insert | postgresql.Insert":
+    """Return the statement that inserts rows, and adds to a number where a row with its key is there."""
+    insert = sqlite.insert(table) if dialect == SQLITE else postgresql.insert(table)
+    added = table.c[number] + insert.excluded[number]
+    return insert.on_conflict_do_update(index_elements=key, set_={number: added})
 
 
 def _measure_again(connection: Connection, project: int, day: int, now: int) -> None:
