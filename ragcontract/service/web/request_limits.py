@@ -154,7 +154,7 @@ def address_of(scope: Scope) -> str | None:
     return client[0] if client else None
 
 
-@lru_cache(bounds.RATE_BUCKETS)
+@lru_cache(maxsize=10_000)
 def network_of(address: str | None) -> str:
     """Return what stands for a client's address where requests are counted."""
     try:
