@@ -442,6 +442,24 @@ def test_a_question_is_a_candidate_once(database: Database, tmp_path: Path) -> N
         assert service.tally() == {"received": 6, "sampled": 5}
 
 
+def test_a_candidate_shows_the_first_answer_that_has_results(service: Ingesting) -> None:
+    """People choose the relevant documents among them. What was decided already stays as it is."""
+    some, others = [{"doc_id": "a"}], [{"doc_id": "b"}]
+    service.stored(asked(id="1", error="x"), asked(1, id="2", results=[]), asked(2, id="3", error="x"))
+    reject = candidates.update().where(candidates.c.query == "How do I do 2?").values(state="rejected")
+    service.database.write(lambda connection: connection.execute(reject))
+    service.stored(asked(id="4", query="how do I do 0", error="x", results=some))
+    service.stored(asked(id="5", error="x", results=others), asked(id="6", error="x"), asked(2, id="7", results=some))
+    service.stored(asked(1, id="8", error="x"), asked(1, id="9", error="x", results=some))
+    name_of = {row["id"]: row["external_id"] for row in service.rows()}
+    shown = [(row["query"], name_of[row["interaction_id"]], row["reason"]) for row in service.rows(candidates)]
+    assert shown == [
+        ("how do I do 0", "4", "error"),
+        ("How do I do 1?", "9", "empty"),
+        ("How do I do 2?", "3", "error"),
+    ]
+
+
 def test_golden_questions_are_only_counted(database: Database, tmp_path: Path) -> None:
     folder = mounted(tmp_path, "name: Docs\n", [golden("q1", "d1", query=f"Where is {MAIL}?")])
     with Ingesting(database, projects=folder) as service:

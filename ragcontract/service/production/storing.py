@@ -11,7 +11,25 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import Struct
-from sqlalchemy import Connection, Table, Text, and_, bindparam, cast, column, func, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Exists,
+    Table,
+    Text,
+    and_,
+    bindparam,
+    case,
+    cast,
+    column,
+    exists,
+    func,
+    literal_column,
+    not_,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.sql.dml import ReturningInsert
 
@@ -23,9 +41,11 @@ from ragcontract.service.production.incoming import Stored
 from ragcontract.service.production.project_settings import ProjectSettings
 from ragcontract.service.tables import candidates, interactions, projects, tallies
 
+Insert: TypeAlias = "sqlite.Insert | postgresql.Insert"
 Name: TypeAlias = tuple[int, str]  # the project of an interaction, and what its sender calls it
 RECEIVED, DRAWN, GOLDEN, NOT_QUEUED = "received", "sampled", "golden", "not_queued"  # what is counted of a day
 
+NO_RESULTS = "[]"  # as they are stored
 _COLUMNS = [column.name for column in interactions.c if column.name != "id"]
 _RETURNED = interactions.c.project_id, interactions.c.external_id, interactions.c.id
 
@@ -114,7 +134,7 @@ def _add_candidates(
     tally += Counter((item.day, NOT_QUEUED) for sha in left_out for item in questions[sha])
     rows = [_candidate(settings.project, items, ids, now) for sha, items in questions.items() if sha not in left_out]
     if rows:
-        connection.execute(_adding(connection.dialect.name, candidates, ("project_id", "query_sha"), "asked"), rows)
+        connection.execute(_add_or_ask_again(connection.dialect.name), rows)
     return tally
 
 
@@ -127,14 +147,36 @@ def _known(connection: Connection, project: int, digests: Sequence[str]) -> tupl
     return rows[0].number, frozenset(row.query_sha for row in rows if row.query_sha is not None)
 
 
+@cache
+def _add_or_ask_again(dialect: str) -> Insert:
+    """Return the statement that adds candidates, and counts those that are asked again.
+
+    What is shown of a candidate that waits is its first interaction that has results, because people choose among them.
+    """
+    insert = _insert_into(dialect, candidates)
+    is_replaced = and_(
+        candidates.c.state == "new",
+        not_(_has_results("candidates.interaction_id")),
+        _has_results("excluded.interaction_id"),
+    )
+    changed: dict[str, ColumnElement[Any]] = {"asked": candidates.c.asked + insert.excluded.asked}
+    for name in ("query", "interaction_id"):
+        changed[name] = case((is_replaced, insert.excluded[name]), else_=candidates.c[name])
+    return insert.on_conflict_do_update(index_elements=["project_id", "query_sha"], set_=changed)
+
+
+def _has_results(number: str) -> Exists:
+    return exists().where(interactions.c.id == literal_column(number), interactions.c.results != NO_RESULTS)
+
+
 def _candidate(project: int, items: Sequence[Stored], ids: Mapping[Name, int], now: int) -> dict[str, Any]:
-    row = items[0].row
+    row = next((item.row for item in items if item.row["results"] not in {None, NO_RESULTS}), items[0].row)
     return {
         "project_id": project,
         "query_sha": row["query_sha"],
         "query": row["query"],
         "interaction_id": ids[project, row["external_id"]],
-        "reason": ", ".join(names_of(row["flags"])) or SAMPLED,
+        "reason": ", ".join(names_of(items[0].row["flags"])) or SAMPLED,
         "state": "new",
         "created_at": now,
         "asked": len(items),
@@ -146,15 +188,18 @@ def _count(connection: Connection, project: int, tally: "Counter[tuple[int, str]
         {"project_id": project, "day": day, "name": name, "number": number}
         for (day, name), number in sorted(tally.items())
     ]
-    connection.execute(_adding(connection.dialect.name, tallies, ("project_id", "day", "name"), "number"), rows)
+    connection.execute(_add_to_tallies(connection.dialect.name), rows)
 
 
 @cache
-def _adding(dialect: str, table: Table, key: Sequence[str], number: str) -> "sqlite.Insert | postgresql.Insert":
-    """Return the statement that inserts rows, and adds to a number where a row with its key is there."""
-    insert = sqlite.insert(table) if dialect == SQLITE else postgresql.insert(table)
-    added = table.c[number] + insert.excluded[number]
-    return insert.on_conflict_do_update(index_elements=key, set_={number: added})
+def _add_to_tallies(dialect: str) -> Insert:
+    insert = _insert_into(dialect, tallies)
+    added = tallies.c.number + insert.excluded.number
+    return insert.on_conflict_do_update(index_elements=[*tallies.primary_key], set_={"number": added})
+
+
+def _insert_into(dialect: str, table: Table) -> Insert:
+    return sqlite.insert(table) if dialect == SQLITE else postgresql.insert(table)
 
 
 def _measure_again(connection: Connection, project: int, day: int, now: int) -> None:
