@@ -22,7 +22,8 @@ OF_ROWS = [  # limits on changes of metrics without a cut-off
     if metric.k is None
 ]
 OF_RANKS = [f"{name}{cutoff}_drop_gt" for name in NAMES for cutoff in ("", "_at_5")]
-DROPS = ", ".join([*OF_RANKS, *OF_ROWS, "mode", "alpha"])
+OF_LABELS = [f"label_{name}_drop_gt" for name in ("precision", "recall", "f1")]
+DROPS = ", ".join([*OF_RANKS, *OF_ROWS, *OF_LABELS, "mode", "alpha"])
 
 CONFIGS: dict[str, tuple[str, list[str]]] = {
     "an empty file": ("", ["1: is empty; write at least `k: 5`, or remove the file to use the defaults"]),
