@@ -70,8 +70,8 @@ class InteractionClient:
                     status, why, after = answer.status_code, answer.text, answer.headers.get("Retry-After", "")
                     pause = min(float(after), 60) if after.isdecimal() else pause
                 time.sleep(pause if status in AGAIN else 0)
-            told = answer.json() if status == OK else {}
-            lost = len(told.get("rejected", batch)) + told.get("more_rejected", 0)
+            stored = answer.json() if status == OK else {}
+            lost = len(stored.get("rejected", batch)) + stored.get("more_rejected", 0)
         except Exception as error:  # noqa: BLE001 (a value that is no JSON, a wrong address: the next may be right)
             status, why = TOO_LARGE, f"{type(error).__name__}: {error}"
         if status == TOO_LARGE and len(batch) > 1:  # each half by itself

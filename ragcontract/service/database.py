@@ -5,6 +5,7 @@ thread, each has its turn. Postgres needs no such thread: a write there is a tra
 """
 
 import hashlib
+import math
 import os
 import re
 import sqlite3
@@ -16,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias, TypeVar
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, make_url
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError
@@ -38,6 +39,23 @@ DRIVERS = {"sqlite": "sqlite+pysqlite", "postgresql": "postgresql+psycopg", "pos
 def seconds() -> float:
     """Return the time of a clock that is never set."""
     return time.monotonic()
+
+
+class LookedUp(Struct):
+    """When something was looked up that is known for a moment."""
+
+    at: float = -math.inf
+    asked_at: float = -math.inf  # when a caller was told to look it up again
+
+    def is_known(self, now: float, moment: float) -> bool:
+        """Return whether it still counts.
+
+        After the moment one caller is told to look it up again; for the others it counts for another moment.
+        """
+        if now - self.at > moment and now - self.asked_at > moment:
+            self.asked_at = now
+            return False
+        return now - self.at <= 2 * moment
 
 
 def now_ms() -> int:

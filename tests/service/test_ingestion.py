@@ -410,7 +410,7 @@ def test_a_project_file_that_is_broken_changes_nothing(database: Database, tmp_p
     with Ingesting(database, projects=folder) as service:
         service.stored(asked())
         mounted(tmp_path, "sampling: 5\n")
-        service.app.ingestion.settings._known["docs"].read_at = 0  # a second later
+        service.app.ingestion.settings._known["docs"].read.at = 0  # a second later
         service.stored(asked(7, error="x"))
         assert not service.questions()
         service.look_again()  # what it says about redaction is not known after a new start

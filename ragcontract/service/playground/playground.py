@@ -30,6 +30,7 @@ from ragcontract.record.golden_questions import Question, Selection, read_questi
 from ragcontract.record.interface import CallFailed, Context, Json, Response, Surroundings
 from ragcontract.record.record_options import TOP
 from ragcontract.record.run_rows import Rows
+from ragcontract.service.background import BackgroundJob
 from ragcontract.service.database import seconds
 from ragcontract.service.mounted import RECORD, MountedProject, content_of
 from ragcontract.service.production.question_similarity import Questions
@@ -126,27 +127,20 @@ def _latency(response: Response, measured: float) -> float:
     return float(own) if isinstance(own, int | float) and 0 <= own <= bounds.MILLISECONDS else measured
 
 
-class Playground:
+class Playground(BackgroundJob):
     """The processes of mounted projects, and the thread that ends those that nobody asks."""
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         """Start nothing; ``environ`` is the service's environment, of which projects get little."""
+        super().__init__("playground", lambda: None, again=bounds.PLAYGROUND_IDLE / LOOKS)
         self._environ = os.environ if environ is None else environ
         self._targets: dict[str, _Target] = {}
         self._questions: dict[str, Questions] = {}
         self._lock = threading.Lock()
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="playground", daemon=True)
-
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
 
     def close(self) -> None:
         """End the thread and all processes."""
-        self._ended.set()
-        if self._thread.is_alive():
-            self._thread.join()
+        super().close()
         self._end(list(self._targets))
 
     def questions(self, digest: str, golden: Sequence[GoldenQuery]) -> Questions:
@@ -212,9 +206,9 @@ class Playground:
             each.stop()
         return made
 
-    def _run(self) -> None:
-        while not self._ended.wait(bounds.PLAYGROUND_IDLE / LOOKS):
-            self.end_idle()
+    def _do(self) -> float:
+        self.end_idle()
+        return bounds.PLAYGROUND_IDLE / LOOKS
 
     def end_idle(self) -> None:
         """End the processes that nobody has asked for a while."""

@@ -13,14 +13,14 @@ from collections.abc import Collection, Mapping
 from functools import lru_cache
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 from sqlalchemy import Connection, select
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.service.database import BusyError, Database, seconds, storable
+from ragcontract.service.database import BusyError, Database, LookedUp, seconds, storable
 from ragcontract.service.known_contract import contract_digest, contract_of, golden_of
 from ragcontract.service.mounted import FILE, ProjectFile, project_in
 from ragcontract.service.production.interactions import asked_texts, question_digest
@@ -78,9 +78,8 @@ class _Known(Struct, kw_only=True):
     settings: ProjectSettings
     signature: Signature | None
     contract: str | None
-    read_at: float
+    read: LookedUp = field(default_factory=LookedUp)
     golden_at: float
-    asked_at: float = -math.inf  # when a caller was told to read them again
 
 
 def golden_digests(queries: Collection[GoldenQuery], redact: Redactor) -> frozenset[str]:
@@ -102,17 +101,9 @@ class SettingsOfProjects:
         self._known.clear()
 
     def fresh(self, slug: str) -> ProjectSettings | None:
-        """Return the settings of a project if they were read a moment ago.
-
-        After that moment one caller reads them again; the others get what is known while it does.
-        """
-        known, now, wait = self._known.get(slug), seconds(), bounds.SETTINGS_SECONDS
-        if known is None or now - known.read_at > 2 * wait:
-            return None
-        if now - known.read_at > wait and now - known.asked_at > wait:
-            known.asked_at = now
-            return None
-        return known.settings
+        """Return the settings of a project if they were read a moment ago."""
+        known = self._known.get(slug)
+        return known.settings if known and known.read.is_known(seconds(), bounds.SETTINGS_SECONDS) else None
 
     def of(self, slug: str) -> ProjectSettings | None:
         """Return the settings of a project; None if there is no such project.
@@ -122,7 +113,7 @@ class SettingsOfProjects:
         """
         with self._reading:
             known = self._known.get(slug)
-            if known and seconds() - known.read_at <= bounds.SETTINGS_SECONDS:
+            if known and seconds() - known.read.at <= bounds.SETTINGS_SECONDS:
                 return known.settings
             with self._database.read() as connection:
                 return self._read(connection, slug)
@@ -136,14 +127,13 @@ class SettingsOfProjects:
             return None
         if known is None or known.settings.project != row.id:
             settings = ProjectSettings(project=row.id, slug=slug, secret=row.secret)
-            known = _Known(settings=settings, signature=None, contract=None, read_at=0, golden_at=0)
-            known.golden_at = -math.inf
+            known = _Known(settings=settings, signature=None, contract=None, golden_at=-math.inf)
         self._look_at_file(known, row.keep_days)
         now = seconds()
         if now - known.golden_at > bounds.GOLDEN_SECONDS:
             self._look_at_contract(connection, known)
             known.golden_at = now
-        known.read_at = now
+        known.read.at = now
         self._known.pop(slug, None)
         while len(self._known) >= bounds.MOUNTED_PROJECTS:
             self._known.pop(next(iter(self._known)), None)

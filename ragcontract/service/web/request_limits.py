@@ -17,13 +17,13 @@ from litestar.enums import RequestEncodingType
 from litestar.handlers import BaseRouteHandler
 from litestar.params import BodyKwarg
 from litestar.types import HTTPScope, Receive, ReceiveMessage, Scope
-from msgspec import Struct
+from msgspec import Struct, field
 
 from ragcontract.core import bounds
 from ragcontract.core.numbers import mebibytes
 from ragcontract.files.json_text import NestingError, check_nesting
 from ragcontract.service.accounts import Principal
-from ragcontract.service.database import seconds
+from ragcontract.service.database import LookedUp, seconds
 from ragcontract.service.web.problem_details import ProblemError
 
 P = ParamSpec("P")
@@ -64,24 +64,16 @@ class Bucket(Struct):
     burst: float
     noted_at: float = -math.inf  # when the use of the key or of the session was noted
     ingesting: Principal | None = None  # who has the key, if it sends many requests
-    seen_at: float = -math.inf  # when that was looked up
-    asked_at: float = -math.inf  # when a request was told to look it up again
+    looked_up: LookedUp = field(default_factory=LookedUp)
 
     def principal(self) -> Principal | None:
-        """Return who has the key, if it sends many requests and was looked up a moment ago.
-
-        After that moment one request looks it up again; the others use what is known while it does.
-        """
-        now, wait = seconds(), bounds.KEY_SECONDS
-        if now - self.seen_at > wait and now - self.asked_at > wait:
-            self.asked_at = now
-            return None
-        return self.ingesting if now - self.seen_at <= 2 * wait else None
+        """Return who has the key, if it sends many requests and was looked up a moment ago."""
+        return self.ingesting if self.looked_up.is_known(seconds(), bounds.KEY_SECONDS) else None
 
     def belongs_to(self, principal: Principal) -> None:
         """Remember for a moment who has a key that sends many requests."""
         if "ingest" in principal.scopes:
-            self.ingesting, self.seen_at = principal, seconds()
+            self.ingesting, self.looked_up.at = principal, seconds()
 
 
 class Buckets:
